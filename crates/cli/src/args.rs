@@ -1,0 +1,196 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tenaz_runtime::format::Format;
+
+/// Answers analytical questions over large CSV exports, in one pass.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tenaz",
+    version,
+    about,
+    after_help = "Examples:\n  tenaz demo\n  tenaz generate coffee --scale 0.05 --out data\n  tenaz run coffee --data data\n  tenaz run coffee --data data --query q1 --format csv > q1.csv\n\nResults go to standard output, everything else to standard error.\nExit codes: 0 done, 1 the work failed, 2 wrong usage, 75 try again later, 130 stopped."
+)]
+pub(crate) struct Cli {
+    /// Say nothing on standard error but errors.
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Generate a little coffee data, ask all questions, and show the answers.
+    Demo(DemoArgs),
+    /// Generate data in the layout of a real data set, the same for the same seed.
+    Generate(GenerateArgs),
+    /// Answer the questions of a workload from the CSV files of a directory.
+    Run(RunArgs),
+    /// Show the stages in which a workload's questions are answered.
+    Explain(ExplainArgs),
+    /// Write a completion script for a shell.
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenaz demo")]
+pub(crate) struct DemoArgs {
+    /// How much data: 1 is the volume of the real data set.
+    #[arg(long, value_name = "F", default_value_t = 0.005)]
+    pub(crate) scale: f64,
+    /// Another seed gives other data.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Working threads [default: one per core].
+    #[arg(long, value_name = "N", env = "TENAZ_THREADS", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tenaz generate coffee --out data\n  tenaz generate coffee --scale 0.05 --seed 7 --out data")]
+pub(crate) struct GenerateArgs {
+    /// Which data set.
+    #[arg(value_name = "coffee|steam|books", value_parser = dataset)]
+    pub(crate) dataset: tenaz_generate::Dataset,
+    /// Where to write the files; the directory is made if it is missing.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// How much data, from 0.0001 to 10: 1 is the volume of the real data set.
+    #[arg(long, value_name = "F", default_value_t = 1.0)]
+    pub(crate) scale: f64,
+    /// Another seed gives other data.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Writing threads [default: one per core].
+    #[arg(long, value_name = "N", env = "TENAZ_THREADS", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tenaz run coffee --data data\n  tenaz run coffee --data data --query q1,q3 --out results\n  tenaz run coffee --data data --query q4 --format json\n  tenaz run my/workload.toml --data exports --strict\n\nWith --out, every answer goes to <query>.<format>, the counts and fingerprints to summary.json, and bad records,\nif there are any, to rejects.csv. The fingerprint of an answer is the SHA-256 of its CSV form."
+)]
+pub(crate) struct RunArgs {
+    /// A bundled workload (coffee, …) or the path of a workload file.
+    #[arg(value_name = "WORKLOAD")]
+    pub(crate) workload: String,
+    /// The directory with the CSV files.
+    #[arg(long, value_name = "DIR", env = "TENAZ_DATA")]
+    pub(crate) data: PathBuf,
+    /// Only these queries [default: all].
+    #[arg(long, value_name = "Q1,Q2", value_delimiter = ',')]
+    pub(crate) query: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Write answers, summary.json and rejects.csv into this directory instead of to standard output.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// The format of the answers [default: table on standard output, csv in a directory].
+    #[arg(long, value_name = "FORMAT", env = "TENAZ_FORMAT", value_parser = format)]
+    pub(crate) format: Option<Format>,
+    /// Rows shown of each answer in a table on standard output; 0 shows all.
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    pub(crate) rows: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
+    /// Working threads [default: one per core].
+    #[arg(long, value_name = "N", env = "TENAZ_THREADS", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Fail at the first bad record.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Memory for rows at rest; what does not fit goes to temporary files. Bytes, or with K, M, G.
+    #[arg(long, value_name = "SIZE", env = "TENAZ_MEMORY", value_parser = size, default_value = "256M")]
+    pub(crate) memory: usize,
+    /// Bytes of a chunk, the unit of work; answers do not depend on it [default: by the size of the data].
+    #[arg(long, value_name = "SIZE", env = "TENAZ_CHUNK_SIZE", value_parser = chunk_size)]
+    pub(crate) chunk_size: Option<usize>,
+    /// Slices of the keys; answers do not depend on it [default: by the size of the data].
+    #[arg(long, value_name = "P", env = "TENAZ_PARTITIONS", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) partitions: Option<u16>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tenaz explain coffee --query q4\n  tenaz explain coffee --format dot | dot -Tsvg > coffee.svg")]
+pub(crate) struct ExplainArgs {
+    /// A bundled workload (coffee, …) or the path of a workload file.
+    #[arg(value_name = "WORKLOAD")]
+    pub(crate) workload: String,
+    /// Only these queries [default: all].
+    #[arg(long, value_name = "Q1,Q2", value_delimiter = ',')]
+    pub(crate) query: Vec<String>,
+    /// How to show the stages.
+    #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
+    pub(crate) format: ExplainFormat,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum ExplainFormat {
+    /// For reading.
+    Text,
+    /// For Graphviz.
+    Dot,
+    /// For programs.
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  tenaz completions bash > ~/.local/share/bash-completion/completions/tenaz")]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    Format::ALL.iter().copied().find(|f| f.name() == text).ok_or_else(|| {
+        let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
+        match text {
+            "parquet" => "this tenaz was built without it; build with `cargo build --release --features parquet`".to_owned(),
+            _ => format!("write one of {}", names.join(", ")),
+        }
+    })
+}
+
+fn dataset(text: &str) -> Result<tenaz_generate::Dataset, String> {
+    text.parse().map_err(|e: tenaz_generate::Error| e.to_string())
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    let most = tenaz_runtime::limits::MAX_THREADS;
+    match text.parse() {
+        Ok(n) if (1..=most).contains(&n) => Ok(n),
+        _ => Err(format!("write a number from 1 to {most}")),
+    }
+}
+
+fn size(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        _ => return Err("write bytes, or a number with K, M or G, such as 256M".to_owned()),
+    };
+    let number: Option<usize> = digits.parse().ok().and_then(|n: usize| n.checked_mul(1 << shift));
+    number.filter(|n| *n > 0).ok_or_else(|| "write bytes, or a number with K, M or G, such as 256M".to_owned())
+}
+
+fn chunk_size(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        n if n <= 1 << 30 => Ok(n),
+        _ => Err("a chunk has at most 1G".to_owned()),
+    }
+}

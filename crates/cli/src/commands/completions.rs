@@ -1,0 +1,14 @@
+//! `tenaz completions`
+
+use std::io::{Write, stdout};
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, CompletionsArgs};
+
+pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "tenaz", &mut script);
+    stdout().write_all(&script)?;
+    Ok(())
+}

@@ -1,0 +1,7 @@
+//! One file per subcommand.
+
+pub(crate) mod completions;
+pub(crate) mod demo;
+pub(crate) mod explain;
+pub(crate) mod generate;
+pub(crate) mod run;

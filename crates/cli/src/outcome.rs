@@ -1,0 +1,60 @@
+//! Errors to exit codes.
+
+use std::process::ExitCode;
+
+use crate::screen::Screen;
+
+/// The user's command cannot mean anything.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+/// Whoever read our standard output has gone: nothing is wrong, and nothing is left to do.
+#[derive(Debug)]
+pub(crate) struct ReaderGone;
+
+impl std::fmt::Display for ReaderGone {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("standard output was closed")
+    }
+}
+
+impl std::error::Error for ReaderGone {}
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+const STOPPED: u8 = 130;
+
+/// Says what went wrong in one line and gives the exit code.
+pub(crate) fn report(error: &anyhow::Error, screen: &Screen) -> ExitCode {
+    if error.is::<ReaderGone>() {
+        return ExitCode::SUCCESS;
+    }
+    screen.error(&format!("{error:#}"));
+    ExitCode::from(code(error))
+}
+
+fn code(error: &anyhow::Error) -> u8 {
+    use tenaz_engine::Error as Engine;
+    use tenaz_runtime::Error as Runtime;
+    if error.is::<Usage>() {
+        return USAGE;
+    }
+    if matches!(error.downcast_ref::<Runtime>(), Some(Runtime::Stopped)) {
+        return STOPPED;
+    }
+    if matches!(error.downcast_ref::<tenaz_generate::Error>(), Some(tenaz_generate::Error::Scale { .. })) {
+        return USAGE;
+    }
+    match error.downcast_ref::<Engine>() {
+        Some(Engine::UnknownWorkload { .. } | Engine::UnknownQuery { .. }) => USAGE,
+        _ => FAILED,
+    }
+}

@@ -1,0 +1,87 @@
+//! Progress bars, on a terminal only.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tenaz_engine::JobPlan;
+use tenaz_runtime::{DataSet, Progress};
+
+use crate::screen::Screen;
+
+/// A bar over bytes; invisible where progress is not shown.
+pub(crate) fn bytes_bar(screen: &Screen, name: String, bytes: u64) -> ProgressBar {
+    let target = if screen.shows_progress() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(Some(bytes), target);
+    bar.set_style(style());
+    bar.set_prefix(name);
+    bar
+}
+
+fn style() -> ProgressStyle {
+    let template = "{prefix:18} {wide_bar} {bytes:>10}/{total_bytes:10} {bytes_per_sec:>12}  {eta:>4} left  {msg}";
+    ProgressStyle::with_template(template).expect("the template is valid").progress_chars("━━─")
+}
+
+/// Runs `work` while drawing a bar per table, and passes a signal on to the job.
+pub(crate) fn while_watching<T>(
+    screen: &Screen,
+    plan: &JobPlan,
+    data: &DataSet,
+    progress: &Progress,
+    stop: &Arc<AtomicBool>,
+    work: impl FnOnce() -> T,
+) -> T {
+    let bars = screen.shows_progress().then(MultiProgress::new);
+    let lines: Vec<(usize, ProgressBar)> = match &bars {
+        None => Vec::new(),
+        Some(bars) => plan.scans.iter().map(|scan| table_bar(bars, plan, data, usize::from(scan.table.0))).collect(),
+    };
+    screen.use_bars(bars.clone());
+    let (finished, waiting) = std::sync::mpsc::channel::<()>();
+    let done = std::thread::scope(|scope| {
+        let lines = &lines;
+        scope.spawn(move || {
+            let tick = Duration::from_millis(50);
+            while waiting.recv_timeout(tick) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                if stop.load(Ordering::Relaxed) {
+                    progress.stop();
+                }
+                lines.iter().for_each(|(table, bar)| draw(progress, *table, bar));
+            }
+        });
+        let done = work();
+        drop(finished);
+        done
+    });
+    screen.use_bars(None);
+    for (_, bar) in &lines {
+        bar.finish_and_clear();
+    }
+    done
+}
+
+fn table_bar(bars: &MultiProgress, plan: &JobPlan, data: &DataSet, table: usize) -> (usize, ProgressBar) {
+    let bar = bars.add(ProgressBar::new(data.table_bytes(table)));
+    bar.set_style(style());
+    bar.set_prefix(plan.tables[table].clone());
+    (table, bar)
+}
+
+fn draw(progress: &Progress, table: usize, bar: &ProgressBar) {
+    let counters = progress.table(table);
+    bar.set_position(counters.bytes.load(Ordering::Relaxed));
+    let records = counters.records.load(Ordering::Relaxed);
+    let seconds = bar.elapsed().as_secs_f64();
+    if counters.done.load(Ordering::Relaxed) {
+        if !bar.is_finished() {
+            bar.abandon_with_message(format!("{} records", HumanCount(records)));
+        }
+    } else if records > 0 && seconds > 0.0 {
+        bar.set_message(format!("{} records/s", HumanCount((records as f64 / seconds) as u64)));
+    } else {
+        // The clock of a table starts with its first record.
+        bar.reset_elapsed();
+    }
+}

@@ -1,0 +1,87 @@
+//! `summary.json` and the closing lines.
+
+use std::collections::BTreeMap;
+
+use indicatif::{HumanBytes, HumanCount};
+use serde::Serialize;
+use tenaz_runtime::Outcome;
+
+/// The counts and fingerprints of a job, for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    job: String,
+    workload: String,
+    queries: serde_json::Map<String, serde_json::Value>,
+    tables: serde_json::Map<String, serde_json::Value>,
+    elapsed_seconds: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct QuerySummary<'a> {
+    rows: u64,
+    fingerprint: &'a str,
+    ordered: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct TableSummary<'a> {
+    records: u64,
+    accepted: u64,
+    rejected: u64,
+    bytes: u64,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    rejected_by_reason: &'a BTreeMap<&'static str, u64>,
+}
+
+impl Summary {
+    pub(crate) fn new(job: &str, workload: &str, outcome: &Outcome) -> anyhow::Result<Self> {
+        let mut queries = serde_json::Map::new();
+        for answer in &outcome.answers {
+            let summary = QuerySummary { rows: answer.rows, fingerprint: &answer.fingerprint, ordered: answer.ordered };
+            queries.insert(answer.name.clone(), serde_json::to_value(summary)?);
+        }
+        let mut tables = serde_json::Map::new();
+        for table in &outcome.tables {
+            let counts = table.counts;
+            let summary = TableSummary {
+                records: counts.records,
+                accepted: counts.accepted,
+                rejected: counts.rejected,
+                bytes: counts.bytes,
+                rejected_by_reason: &table.reasons,
+            };
+            tables.insert(table.name.clone(), serde_json::to_value(summary)?);
+        }
+        Ok(Self {
+            job: job.to_owned(),
+            workload: workload.to_owned(),
+            queries,
+            tables,
+            elapsed_seconds: outcome.elapsed.as_secs_f64(),
+        })
+    }
+}
+
+/// The closing lines: fingerprints and the ledger.
+pub(crate) fn closing_lines(outcome: &Outcome) -> String {
+    let mut lines = String::new();
+    let width = outcome.answers.iter().map(|a| a.name.len()).max().unwrap_or(0);
+    for answer in &outcome.answers {
+        let rows = HumanCount(answer.rows).to_string();
+        let plural = if answer.rows == 1 { "row " } else { "rows" };
+        lines.push_str(&format!("{:width$}  {rows:>12} {plural}  sha256 {}\n", answer.name, answer.fingerprint));
+    }
+    let sum = |get: fn(&tenaz_core::TableLedger) -> u64| outcome.tables.iter().map(|t| get(&t.counts)).sum::<u64>();
+    let seconds = outcome.elapsed.as_secs_f64();
+    let bytes = sum(|c| c.bytes);
+    lines.push_str(&format!(
+        "{} tables, {} records = {} accepted + {} rejected, {} in {seconds:.2} s ({}/s)",
+        outcome.tables.len(),
+        HumanCount(sum(|c| c.records)),
+        HumanCount(sum(|c| c.accepted)),
+        HumanCount(sum(|c| c.rejected)),
+        HumanBytes(bytes),
+        HumanBytes((bytes as f64 / seconds.max(1e-9)) as u64),
+    ));
+    lines
+}

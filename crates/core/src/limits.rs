@@ -1,0 +1,10 @@
+//! Every bound of the protocol in one place. Reaching one is a clear error, never a silent cut.
+
+/// Partitions of one job. More would only make messages smaller.
+pub const MAX_PARTITIONS: u16 = 256;
+/// Tables of one workload.
+pub const MAX_TABLES: usize = 256;
+/// Stages of one job, over all its queries.
+pub const MAX_STAGES: usize = 4096;
+/// Chunks of one table.
+pub const MAX_CHUNKS: u64 = 1 << 32;

@@ -1,0 +1,245 @@
+//! The values of one column of a chunk, as they are read window by window.
+
+use std::sync::Arc;
+
+use arrow_array::types::{Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, ScalarBuffer};
+
+use crate::bits::Bits;
+use crate::fields::{Fields, unquote};
+use crate::index::Simd;
+use crate::parse::boolean::BoolParser;
+use crate::parse::decimal::DecimalParser;
+use crate::parse::float::FloatParser;
+use crate::parse::int::IntParser;
+use crate::parse::timestamp::{DateParser, TimestampParser};
+use crate::parse::{Parser, trim_spaces};
+use crate::text::Texts;
+use crate::{Column, Kind, Reason};
+
+/// A field that cannot be taken: its row in the window, and why.
+pub(crate) type Bad = (usize, Reason);
+
+/// Reads and, if the column is asked for, keeps the values of one column.
+pub(crate) enum Cells {
+    Int(Typed<IntParser>),
+    Decimal(Typed<DecimalParser>),
+    Float(Typed<FloatParser>),
+    Timestamp(Typed<TimestampParser>),
+    Date(Typed<DateParser>),
+    Bool(Typed<BoolParser>),
+    Text(Texts),
+}
+
+macro_rules! each {
+    ($cells:expr, $name:ident => $do:expr) => {
+        match $cells {
+            Cells::Int($name) => $do,
+            Cells::Decimal($name) => $do,
+            Cells::Float($name) => $do,
+            Cells::Timestamp($name) => $do,
+            Cells::Date($name) => $do,
+            Cells::Bool($name) => $do,
+            Cells::Text($name) => $do,
+        }
+    };
+}
+
+impl Cells {
+    /// Cells of `column`, whose values are only checked unless `keep`.
+    pub(crate) fn new(column: &Column, keep: bool) -> Self {
+        match &column.kind {
+            Kind::Int { float_text } => Cells::Int(Typed::new(IntParser { float_text: *float_text }, column, keep)),
+            Kind::Decimal { precision, scale } => {
+                Cells::Decimal(Typed::new(DecimalParser::new(*precision, *scale), column, keep))
+            }
+            Kind::Float => Cells::Float(Typed::new(FloatParser, column, keep)),
+            Kind::Timestamp => Cells::Timestamp(Typed::new(TimestampParser::default(), column, keep)),
+            Kind::Date => Cells::Date(Typed::new(DateParser::default(), column, keep)),
+            Kind::Bool { yes, no } => {
+                Cells::Bool(Typed::new(BoolParser { yes: yes.clone(), no: no.clone() }, column, keep))
+            }
+            Kind::Text => Cells::Text(Texts::new(column, keep)),
+        }
+    }
+
+    /// Reads column `column` of a window; fields that cannot be taken are added to `bad`, with a stand-in value.
+    pub(crate) fn read(&mut self, simd: Simd, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+        match simd {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Simd::Avx2` is only made by `Simd::detect`, after asking the processor for these features.
+            Simd::Avx2 => unsafe { self.read_avx2(data, fields, column, bad) },
+            Simd::Portable => self.read_inlined(data, fields, column, bad),
+        }
+    }
+
+    /// The same code for a processor that shifts and counts bits in one instruction.
+    ///
+    /// # Safety
+    /// [`Simd::Avx2`] must have been detected.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn read_avx2(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+        self.read_inlined(data, fields, column, bad);
+    }
+
+    #[inline(always)]
+    fn read_inlined(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+        each!(self, cells => cells.read(data, fields, column, bad));
+    }
+
+    /// Makes room for this many further rows.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        each!(self, cells => cells.reserve(rows));
+    }
+
+    /// Drops all but the first `rows` rows.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        each!(self, cells => cells.truncate(rows));
+    }
+
+    /// The rows as an array over `chunk`. The cells start anew.
+    pub(crate) fn take(&mut self, column: &Column, chunk: &Buffer) -> ArrayRef {
+        match self {
+            Cells::Int(cells) => cells.take_primitive::<Int64Type>(column),
+            Cells::Decimal(cells) => cells.take_primitive::<Decimal128Type>(column),
+            Cells::Float(cells) => cells.take_primitive::<Float64Type>(column),
+            Cells::Timestamp(cells) => cells.take_primitive::<TimestampMicrosecondType>(column),
+            Cells::Date(cells) => cells.take_primitive::<Date32Type>(column),
+            Cells::Bool(cells) => {
+                let values = BooleanBuffer::from(std::mem::take(&mut cells.values));
+                Arc::new(BooleanArray::new(values, cells.valid.take()))
+            }
+            Cells::Text(cells) => cells.take(chunk),
+        }
+    }
+}
+
+/// What a null is in a column, and what becomes of it.
+pub(crate) struct Nulls {
+    spellings: Vec<String>,
+    required: bool,
+}
+
+impl Nulls {
+    pub(crate) fn new(column: &Column) -> Self {
+        Self { spellings: column.nulls.clone(), required: column.required }
+    }
+
+    pub(crate) fn is_spelling(&self, text: &[u8]) -> bool {
+        self.spellings.iter().any(|spelling| spelling.as_bytes() == text)
+    }
+
+    pub(crate) fn has_spellings(&self) -> bool {
+        !self.spellings.is_empty()
+    }
+
+    pub(crate) fn required(&self) -> bool {
+        self.required
+    }
+}
+
+/// Values of every kind but text.
+pub(crate) struct Typed<P: Parser> {
+    parser: P,
+    nulls: Nulls,
+    /// No spelling of null is a value as well, so the fast way needs no look at them.
+    fast: bool,
+    keep: bool,
+    values: Vec<P::Value>,
+    valid: Bits,
+}
+
+impl<P: Parser> Typed<P> {
+    fn new(parser: P, column: &Column, keep: bool) -> Self {
+        let fast = column.nulls.iter().all(|spelling| spelling.is_empty() || parser.slow(spelling.as_bytes()).is_err());
+        Self { parser, nulls: Nulls::new(column), fast, keep, values: Vec::new(), valid: Bits::default() }
+    }
+
+    #[inline(always)]
+    fn read(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+        match (self.keep, self.fast) {
+            (true, true) => self.read_as::<true, true>(data, fields, column, bad),
+            (true, false) => self.read_as::<true, false>(data, fields, column, bad),
+            (false, true) => self.read_as::<false, true>(data, fields, column, bad),
+            (false, false) => self.read_as::<false, false>(data, fields, column, bad),
+        }
+    }
+
+    #[inline(always)]
+    fn read_as<const KEEP: bool, const FAST: bool>(
+        &mut self,
+        data: &[u8],
+        fields: Fields<'_>,
+        column: usize,
+        bad: &mut Vec<Bad>,
+    ) {
+        let Self { parser, nulls, values, valid, .. } = self;
+        let mut word = 0;
+        let bounds = fields.column(column);
+        let rows = bounds.len();
+        if KEEP {
+            values.reserve(rows);
+        }
+        for (row, (start, end)) in bounds.enumerate() {
+            if !KEEP && FAST && start < end && parser.fast_check(data, start, end) {
+                continue;
+            }
+            let value = match (KEEP && FAST && start < end).then(|| parser.fast(data, start, end)).flatten() {
+                Some(value) => Some(value),
+                None if start == end && !nulls.required => None,
+                None => general(parser, nulls, &data[start..end]).unwrap_or_else(|reason| {
+                    bad.push((row, reason));
+                    None
+                }),
+            };
+            if KEEP {
+                values.push(value.unwrap_or_default());
+                word |= u64::from(value.is_some()) << (row % 64);
+                if row % 64 == 63 {
+                    valid.push(word, 64);
+                    word = 0;
+                }
+            }
+        }
+        if KEEP {
+            valid.push(word, rows % 64);
+        }
+    }
+
+    fn reserve(&mut self, rows: usize) {
+        if self.keep {
+            self.values.reserve(rows);
+        }
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        if self.keep {
+            self.values.truncate(rows);
+            self.valid.truncate(rows);
+        }
+    }
+
+    fn take_primitive<T>(&mut self, column: &Column) -> ArrayRef
+    where
+        T: ArrowPrimitiveType<Native = P::Value>,
+        P::Value: ArrowNativeType,
+    {
+        let values = ScalarBuffer::from(std::mem::take(&mut self.values));
+        let array = PrimitiveArray::<T>::new(values, self.valid.take());
+        Arc::new(array.with_data_type(column.kind.data_type()))
+    }
+}
+
+/// The way that handles every field: quotes, spaces, nulls, then the slow parser.
+#[cold]
+#[inline(never)]
+fn general<P: Parser>(parser: &P, nulls: &Nulls, field: &[u8]) -> Result<Option<P::Value>, Reason> {
+    let text = unquote(field);
+    let text = trim_spaces(&text);
+    if text.is_empty() || nulls.is_spelling(text) {
+        return if nulls.required { Err(Reason::Missing) } else { Ok(None) };
+    }
+    parser.slow(text).map(Some)
+}

@@ -1,0 +1,389 @@
+//! From a chunk to a batch of typed columns.
+//!
+//! A chunk is read in windows that fit the cache. Of each window first the separators are indexed, then columns are parsed one
+//! after the other. A window with faults is put right before its values are kept, so that the good case carries no checks:
+//! records left out are dropped from the index and the columns are read again.
+//!
+//! # Why decoder and chunker agree
+//! Both split records by [`scalar`](crate::index::scalar)'s rules, but the decoder takes the end of the chunk for the end of the
+//! file. That changes nothing: a chunk ends where a record ends, so a well-formed record is whole. A record that the chunker found
+//! never closed is inside quotes at every line start up to the limit; the chunk's end is such a line start or beyond the limit,
+//! so the decoder finds it open there, too. A record too large for the chunk is cut after one byte more than the limit, which is
+//! all that its verdict depends on, and is the last of its chunk.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_buffer::Buffer;
+use arrow_schema::{Schema, SchemaRef};
+
+use crate::column::Cells;
+use crate::fields::Fields;
+use crate::index::scalar::{Exact, Fault, Scan};
+use crate::index::{self, Simd};
+use crate::limits::{MAX_CHUNK_BYTES, MAX_RECORD_BYTES, WINDOW_BYTES};
+use crate::reject::record_text;
+use crate::{Error, Layout, Reason, Reject};
+
+/// Decodes chunks of one table. Keeps its working memory from chunk to chunk.
+pub struct Decoder {
+    layout: Arc<Layout>,
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    cells: Vec<Cells>,
+    limit: usize,
+    simd: Simd,
+    exact: Exact,
+    window: Window,
+}
+
+/// A decoded chunk.
+#[derive(Debug)]
+pub struct Decoded {
+    /// The accepted records, in order.
+    pub batch: RecordBatch,
+    /// All records, accepted and rejected.
+    pub records: u64,
+    /// The rejected records, in order.
+    pub rejects: Vec<Reject>,
+}
+
+/// Working memory for a window.
+#[derive(Default)]
+struct Window {
+    /// The byte before the window, wrapped, then every separator.
+    seps: Vec<u32>,
+    /// Positions of the records that are left, when some are left out: one more than columns each.
+    kept: Vec<u32>,
+    /// The ordinal in the chunk of each record that is left.
+    ordinals: Vec<u64>,
+    faults: Vec<Found>,
+}
+
+/// A record to reject.
+struct Found {
+    record: u64,
+    start: usize,
+    end: usize,
+    column: Option<usize>,
+    reason: Reason,
+}
+
+/// How far the decoding of a chunk has come.
+struct Progress<'a> {
+    data: &'a [u8],
+    records: u64,
+    rows: usize,
+    rejects: Vec<Reject>,
+    /// Where newlines were counted up to, and the line there.
+    counted: (usize, u64),
+    byte: u64,
+}
+
+impl Decoder {
+    /// A decoder that checks every column of `layout` and returns those of `projection`, in its order.
+    ///
+    /// # Errors
+    /// The layout is not usable, or a projected column is not in it.
+    pub fn new(layout: Arc<Layout>, projection: Vec<usize>) -> Result<Self, Error> {
+        layout.check()?;
+        let columns = layout.columns.len();
+        if let Some(&index) = projection.iter().find(|index| **index >= columns) {
+            return Err(Error::Projection { index, columns });
+        }
+        let schema = Arc::new(Schema::new(projection.iter().map(|i| layout.columns[*i].field()).collect::<Vec<_>>()));
+        let cells = layout.columns.iter().enumerate().map(|(i, c)| Cells::new(c, projection.contains(&i))).collect();
+        let exact = Exact::new(layout.delimiter, MAX_RECORD_BYTES);
+        let (limit, simd) = (MAX_RECORD_BYTES, Simd::detect());
+        Ok(Self { layout, projection, schema, cells, limit, simd, exact, window: Window::default() })
+    }
+
+    /// The same decoder with another limit than [`MAX_RECORD_BYTES`]; the chunker must have the same.
+    #[must_use]
+    pub fn with_max_record_bytes(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self.exact = Exact::new(self.layout.delimiter, limit);
+        self
+    }
+
+    /// The same decoder without special instructions, for tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn portable(mut self) -> Self {
+        self.simd = Simd::Portable;
+        self
+    }
+
+    /// The schema of every batch: the projected columns, nullable unless required.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// Decodes the whole records of `data`, a chunk that starts at `byte` and on line `line` of its file.
+    ///
+    /// # Errors
+    /// The chunk is too large. Bad records are no errors but [`Decoded::rejects`].
+    pub fn decode(&mut self, data: &Buffer, byte: u64, line: u64) -> Result<Decoded, Error> {
+        if data.len() > MAX_CHUNK_BYTES {
+            return Err(Error::ChunkTooLarge { bytes: data.len() });
+        }
+        self.exact.forget();
+        let mut progress = Progress { data, records: 0, rows: 0, rejects: Vec::new(), counted: (0, line), byte };
+        let mut at = 0;
+        while at < data.len() {
+            at = self.decode_window(&mut progress, at);
+        }
+        self.finish(data, progress)
+    }
+
+    /// Decodes a window of records from `start`, a record's start, and returns where the next one starts.
+    fn decode_window(&mut self, progress: &mut Progress<'_>, start: usize) -> usize {
+        let (next, newlines, crlf, faulty) = self.index_window(progress.data, start);
+        let columns = self.layout.columns.len();
+        let rows = newlines;
+        self.window.faults.clear();
+        let first_record = progress.records;
+        let regular = !crlf && is_regular(progress.data, &self.window.seps, rows, columns);
+        if regular {
+            progress.records += rows as u64;
+        } else {
+            self.keep_well_counted(progress);
+        }
+        let end = self.window.seps.last().map_or(start, |sep| (*sep as usize).min(progress.data.len()));
+        let utf8 = end <= start || simdutf8::basic::from_utf8(&progress.data[start..end]).is_ok();
+        let regular = if utf8 { regular } else { self.keep_utf8(progress.data, regular, rows, first_record) };
+        self.read_columns(progress, regular, rows, first_record);
+        self.report(progress);
+        if let Some((fault, from)) = faulty {
+            progress.reject_fault(fault, from, next, self.limit);
+        }
+        next
+    }
+
+    /// Fills the index from `start` until the window is full or a record has a fault in its structure. Returns where the next
+    /// window starts, the number of newlines, whether one follows a carriage return, and the faulty record's start.
+    fn index_window(&mut self, data: &[u8], start: usize) -> (usize, usize, bool, Option<(Fault, usize)>) {
+        let Self { window: Window { seps, .. }, layout, simd, limit, exact, .. } = self;
+        let window_end = data.len().min(start + WINDOW_BYTES);
+        seps.clear();
+        seps.push((start as u32).wrapping_sub(1));
+        let (mut at, mut newlines, mut crlf) = (start, 0, false);
+        while at < window_end {
+            let found = index::index(*simd, &data[..window_end], at, layout.delimiter, *limit, seps);
+            newlines += found.newlines as usize;
+            crlf |= found.crlf;
+            let progressed = found.end > start;
+            at = found.end;
+            if at == data.len() || (progressed && !found.trouble && window_end < data.len()) {
+                break;
+            }
+            let before = seps.len();
+            match exact.scan(data, at, true, |delimiter| seps.push(delimiter as u32)) {
+                Scan::Record { newline, next } | Scan::Blank { newline, next } => {
+                    seps.push(newline as u32);
+                    newlines += 1;
+                    crlf |= newline < data.len() && newline > 0 && data[newline - 1] == b'\r';
+                    at = next;
+                }
+                Scan::Faulty { fault, next } => {
+                    seps.truncate(before);
+                    return (next.unwrap_or(data.len()), newlines, crlf, Some((fault, at)));
+                }
+                Scan::NeedMore => unreachable!("nothing follows a chunk, as the scan was told"),
+            }
+        }
+        (at, newlines, crlf, None)
+    }
+
+    /// Leaves out blank lines and records with a wrong number of fields, and takes carriage returns off line ends.
+    fn keep_well_counted(&mut self, progress: &mut Progress<'_>) {
+        let Window { seps, kept, ordinals, faults } = &mut self.window;
+        let data = progress.data;
+        let columns = self.layout.columns.len();
+        kept.clear();
+        ordinals.clear();
+        let mut first = 0;
+        for last in 1..seps.len() {
+            let newline = seps[last] as usize;
+            if data.get(newline).is_some_and(|byte| *byte != b'\n') {
+                continue;
+            }
+            let start = seps[first].wrapping_add(1) as usize;
+            let ends_crlf = newline < data.len() && newline > start && data[newline - 1] == b'\r';
+            let end = newline - usize::from(ends_crlf);
+            let blank = end == start || (newline == data.len() && data[start..] == *b"\r");
+            if !blank {
+                let found = last - first;
+                if found == columns {
+                    kept.extend_from_slice(&seps[first..last]);
+                    kept.push(end as u32);
+                    ordinals.push(progress.records);
+                } else {
+                    let reason = Reason::FieldCount { expected: columns, found };
+                    faults.push(Found { record: progress.records, start, end, column: None, reason });
+                }
+                progress.records += 1;
+            }
+            first = last;
+        }
+    }
+
+    /// Leaves out records that are not UTF-8. Returns whether none was.
+    fn keep_utf8(&mut self, data: &[u8], regular: bool, rows: usize, first_record: u64) -> bool {
+        let columns = self.layout.columns.len();
+        let fields = self.window.fields(regular, rows, columns);
+        let bad: Vec<_> = (0..fields.rows)
+            .filter(|row| {
+                let (start, end) = fields.record(*row, columns);
+                simdutf8::basic::from_utf8(&data[start..end]).is_err()
+            })
+            .map(|row| (row, None, Reason::NotUtf8))
+            .collect();
+        if bad.is_empty() {
+            return regular;
+        }
+        self.window.leave_out(regular, rows, columns, first_record, bad);
+        false
+    }
+
+    fn read_columns(&mut self, progress: &mut Progress<'_>, regular: bool, rows: usize, first_record: u64) {
+        let columns = self.layout.columns.len();
+        let fields = self.window.fields(regular, rows, columns);
+        if progress.rows == 0 && fields.rows > 0 {
+            // The rest of the chunk is expected to be like its first window.
+            let bytes = fields.record(fields.rows - 1, columns).1.max(1);
+            let expected = progress.data.len() as u64 * fields.rows as u64 / bytes as u64;
+            let expected = (expected + expected / 32) as usize + 64;
+            self.cells.iter_mut().for_each(|cells| cells.reserve(expected));
+        }
+        let bad = read_all(self.simd, &mut self.cells, progress.data, fields);
+        if bad.is_empty() {
+            progress.rows += fields.rows;
+            return;
+        }
+        self.window.leave_out(regular, rows, columns, first_record, bad);
+        let fields = self.window.fields(false, rows, columns);
+        self.cells.iter_mut().for_each(|cells| cells.truncate(progress.rows));
+        let bad = read_all(self.simd, &mut self.cells, progress.data, fields);
+        assert!(bad.is_empty(), "records that were good are good");
+        progress.rows += fields.rows;
+    }
+
+    /// Turns the window's faults into rejects.
+    fn report(&mut self, progress: &mut Progress<'_>) {
+        self.window.faults.sort_by_key(|fault| fault.record);
+        for fault in self.window.faults.drain(..) {
+            progress.reject(fault);
+        }
+    }
+
+    fn finish(&mut self, data: &Buffer, progress: Progress<'_>) -> Result<Decoded, Error> {
+        let mut taken = vec![None; self.cells.len()];
+        let arrays = self.projection.iter().map(|&column| {
+            let array =
+                taken[column].get_or_insert_with(|| self.cells[column].take(&self.layout.columns[column], data));
+            Arc::clone(array)
+        });
+        let arrays = arrays.collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(progress.rows));
+        let batch = RecordBatch::try_new_with_options(self.schema(), arrays, &options)?;
+        debug_assert_eq!(progress.records, batch.num_rows() as u64 + progress.rejects.len() as u64);
+        Ok(Decoded { batch, records: progress.records, rejects: progress.rejects })
+    }
+}
+
+/// Reads every column of a window. Returns the rows that cannot be taken, each with its first fault.
+fn read_all(simd: Simd, cells: &mut [Cells], data: &[u8], fields: Fields<'_>) -> Vec<(usize, Option<usize>, Reason)> {
+    let mut all = Vec::new();
+    let mut bad = Vec::new();
+    for (column, cells) in cells.iter_mut().enumerate() {
+        cells.read(simd, data, fields, column, &mut bad);
+        all.extend(bad.drain(..).map(|(row, reason)| (row, Some(column), reason)));
+    }
+    // The sort is stable and columns came from left to right.
+    all.sort_by_key(|(row, ..)| *row);
+    all.dedup_by_key(|(row, ..)| *row);
+    all
+}
+
+/// Whether the separators are those of `rows` records with the right number of fields and nothing else.
+fn is_regular(data: &[u8], seps: &[u32], rows: usize, columns: usize) -> bool {
+    // As many newlines as rows are there. If they are the last separator of every row, they are nowhere else.
+    let is_newline = |sep: u32| data.get(sep as usize).is_none_or(|byte| *byte == b'\n');
+    let ends_rows = || (1..=rows).all(|row| is_newline(seps[row * columns]));
+    // Only a single column can be mistaken for a blank line.
+    let no_blanks = || {
+        let unended = seps.last().is_some_and(|last| *last as usize >= data.len());
+        columns > 1 || (!unended && seps.windows(2).all(|pair| pair[0].wrapping_add(1) != pair[1]))
+    };
+    seps.len() == rows * columns + 1 && ends_rows() && no_blanks()
+}
+
+impl Window {
+    fn fields(&self, regular: bool, rows: usize, columns: usize) -> Fields<'_> {
+        if regular {
+            Fields { seps: &self.seps, stride: columns, rows }
+        } else {
+            Fields { seps: &self.kept, stride: columns + 1, rows: self.ordinals.len() }
+        }
+    }
+
+    /// Drops the given rows from the index and notes their faults.
+    fn leave_out(
+        &mut self,
+        regular: bool,
+        rows: usize,
+        columns: usize,
+        first_record: u64,
+        bad: Vec<(usize, Option<usize>, Reason)>,
+    ) {
+        let (mut kept, mut ordinals) = (Vec::new(), Vec::new());
+        let fields = self.fields(regular, rows, columns);
+        let mut faults = Vec::with_capacity(bad.len());
+        let mut bad = bad.into_iter().peekable();
+        for row in 0..fields.rows {
+            let record = if regular { first_record + row as u64 } else { self.ordinals[row] };
+            if let Some((_, column, reason)) = bad.next_if(|(bad, ..)| *bad == row) {
+                let (start, end) = fields.record(row, columns);
+                faults.push(Found { record, start, end, column, reason });
+            } else {
+                fields.copy(row, columns, &mut kept);
+                ordinals.push(record);
+            }
+        }
+        self.faults.append(&mut faults);
+        self.kept = kept;
+        self.ordinals = ordinals;
+    }
+}
+
+impl Progress<'_> {
+    fn reject(&mut self, fault: Found) {
+        let (counted, line) = self.counted;
+        let line = line + memchr::memchr_iter(b'\n', &self.data[counted..fault.start]).count() as u64;
+        self.counted = (fault.start, line);
+        self.rejects.push(Reject {
+            record: fault.record,
+            line,
+            byte: self.byte + fault.start as u64,
+            column: fault.column,
+            reason: fault.reason,
+            text: record_text(&self.data[fault.start..fault.end]),
+        });
+    }
+
+    /// Rejects the record `data[start..next]` for a fault in its structure.
+    fn reject_fault(&mut self, fault: Fault, start: usize, next: usize, limit: usize) {
+        let reason = match fault {
+            Fault::NeverClosed => Reason::NeverClosed,
+            Fault::TooLarge => Reason::TooLarge { limit },
+            Fault::TextAfterQuote => Reason::TextAfterQuote,
+        };
+        let record = &self.data[start..next];
+        let record = record.strip_suffix(b"\n").map_or(record, |line| line.strip_suffix(b"\r").unwrap_or(line));
+        let end = start + record.len();
+        self.reject(Found { record: self.records, start, end, column: None, reason });
+        self.records += 1;
+    }
+}

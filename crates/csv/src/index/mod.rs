@@ -1,0 +1,303 @@
+//! Where records and fields end, 64 bytes at a time.
+//!
+//! A block of 64 bytes is turned into bit masks of its quotes, delimiters, newlines and carriage returns. If every quote toggles
+//! "inside quotes", a prefix xor gives the mask of quoted bytes. That is the exact meaning as long as quotes are *well placed*:
+//! an opening quote starts a field (or follows a closing one: a doubled quote), and a closing quote ends one (or is followed by
+//! an opening one). The first ill-placed quote stops the scan; what was found before it stands, and the caller reads one record
+//! exactly (see [`scalar`]) before it comes back.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod portable;
+pub(crate) mod scalar;
+
+/// Which instructions classify bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Simd {
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    Portable,
+}
+
+impl Simd {
+    /// The fastest way this processor knows.
+    pub(crate) fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if avx2::available() {
+            return Simd::Avx2;
+        }
+        Simd::Portable
+    }
+}
+
+/// Records found by a scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// The position after the last record's newline.
+    pub(crate) end: usize,
+    /// Records up to there, without blank lines. Zero if not counted.
+    pub(crate) records: u64,
+    /// Newlines up to there: all of them when splitting, those outside quotes when indexing.
+    pub(crate) newlines: u64,
+    /// A newline outside quotes follows a carriage return. Only found when indexing.
+    pub(crate) crlf: bool,
+    /// The scan stopped before the end of the data.
+    pub(crate) trouble: bool,
+}
+
+/// Finds whole records from `from`, a record's start, and counts them. `data` may end anywhere.
+pub(crate) fn split(simd: Simd, data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
+    match simd {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Simd::Avx2` is only made by `detect`, after asking the processor.
+        Simd::Avx2 => unsafe { avx2::split(data, from, delimiter, limit) },
+        Simd::Portable => split_with(portable::Portable::new(delimiter), data, from, limit),
+    }
+}
+
+/// Finds whole records from `from`, a record's start, and appends the position of every delimiter and newline outside quotes
+/// in them to `seps`.
+pub(crate) fn index(simd: Simd, data: &[u8], from: usize, delimiter: u8, limit: usize, seps: &mut Vec<u32>) -> Stretch {
+    match simd {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Simd::Avx2` is only made by `detect`, after asking the processor.
+        Simd::Avx2 => unsafe { avx2::index(data, from, delimiter, limit, seps) },
+        Simd::Portable => index_with(portable::Portable::new(delimiter), data, from, limit, seps),
+    }
+}
+
+/// One bit per byte of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Masks {
+    quote: u64,
+    delimiter: u64,
+    newline: u64,
+    cr: u64,
+}
+
+/// Turns 64 bytes into [`Masks`].
+trait Classify: Copy {
+    fn masks(self, block: &[u8; 64]) -> Masks;
+}
+
+/// The masks of the block at `at`, which may stick out of the data.
+#[inline(always)]
+fn masks_at<C: Classify>(classify: C, data: &[u8], at: usize) -> Masks {
+    if let Some(block) = data.get(at..at + 64) {
+        return classify.masks(block.try_into().expect("the slice has 64 bytes"));
+    }
+    let rest = &data[at..];
+    let mut block = [0; 64];
+    block[..rest.len()].copy_from_slice(rest);
+    let masks = classify.masks(&block);
+    let inside = (1 << rest.len()) - 1;
+    Masks {
+        quote: masks.quote & inside,
+        delimiter: masks.delimiter & inside,
+        newline: masks.newline & inside,
+        cr: masks.cr & inside,
+    }
+}
+
+/// What a block must know of the bytes before it: all bits of `inside`, or the lowest bit of the others.
+#[derive(Clone, Copy)]
+struct Carry {
+    inside: u64,
+    field_start: u64,
+    closed: u64,
+    closed_cr: u64,
+}
+
+/// Quoted bytes of a block, and where quotes are found to be ill placed.
+struct Quoting {
+    quoted: u64,
+    ill: u64,
+}
+
+impl Carry {
+    const RECORD_START: Carry = Carry { inside: 0, field_start: 1, closed: 0, closed_cr: 0 };
+
+    #[inline(always)]
+    fn step(&mut self, masks: Masks) -> Quoting {
+        let before_open = masks.delimiter | masks.newline | masks.quote;
+        if masks.quote | self.closed | self.closed_cr == 0 {
+            self.field_start = before_open >> 63;
+            return Quoting { quoted: self.inside, ill: 0 };
+        }
+        let quoted = prefix_xor(masks.quote) ^ self.inside;
+        let open = masks.quote & quoted;
+        let close = masks.quote & !quoted;
+        let after_close = close << 1 | self.closed;
+        let after_cr = after_close & masks.cr;
+        let ill = open & !(before_open << 1 | self.field_start)
+            | after_close & !(before_open | masks.cr)
+            | (after_cr << 1 | self.closed_cr) & !masks.newline;
+        *self = Carry {
+            inside: (quoted as i64 >> 63) as u64,
+            field_start: before_open >> 63,
+            closed: close >> 63,
+            closed_cr: after_cr >> 63,
+        };
+        Quoting { quoted, ill }
+    }
+}
+
+/// Each bit becomes the xor of itself and all lower ones.
+#[inline(always)]
+fn prefix_xor(mut bits: u64) -> u64 {
+    bits ^= bits << 1;
+    bits ^= bits << 2;
+    bits ^= bits << 4;
+    bits ^= bits << 8;
+    bits ^= bits << 16;
+    bits ^ bits << 32
+}
+
+/// The bits below the lowest set one; all if none is set.
+#[inline(always)]
+fn below(bits: u64) -> u64 {
+    !bits & bits.wrapping_sub(1)
+}
+
+#[inline(always)]
+fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize) -> Stretch {
+    let mut found = Stretch { end: from, records: 0, newlines: 0, crlf: false, trouble: false };
+    let mut carry = Carry::RECORD_START;
+    let mut newlines = 0;
+    // Whether the byte before the block ended a record, and whether the two before it did and were `\n\r`.
+    let (mut after_end, mut after_end_cr) = (1, 0);
+    let mut at = from;
+    while at < data.len() {
+        if at + 64 - found.end > limit {
+            found.trouble = true;
+            break;
+        }
+        let masks = masks_at(classify, data, at);
+        let quoting = carry.step(masks);
+        // Past the end of the data `after_close` may look ill; no newline is there, and the scan is over.
+        let ends = masks.newline & !quoting.quoted & below(quoting.ill);
+        let line_start = ends << 1 | after_end;
+        let line_start_cr = line_start & masks.cr;
+        if ends != 0 {
+            let blank = line_start | line_start_cr << 1 | after_end_cr;
+            found.records += u64::from((ends & !blank).count_ones());
+            let last = 63 - ends.leading_zeros();
+            found.end = at + last as usize + 1;
+            found.newlines = newlines + u64::from((masks.newline << (63 - last)).count_ones());
+        }
+        if quoting.ill != 0 {
+            found.trouble = true;
+            break;
+        }
+        newlines += u64::from(masks.newline.count_ones());
+        after_end = ends >> 63;
+        after_end_cr = line_start_cr >> 63;
+        at += 64;
+    }
+    found
+}
+
+#[inline(always)]
+fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, seps: &mut Vec<u32>) -> Stretch {
+    assert!(u32::try_from(data.len()).is_ok(), "positions are 32 bits");
+    let mut found = Stretch { end: from, records: 0, newlines: 0, crlf: false, trouble: false };
+    let mut carry = Carry::RECORD_START;
+    let (mut after_cr, mut crlf) = (0, 0);
+    // One position per byte at most, and one block more because positions are written eight at a time.
+    seps.reserve(data.len() - from + 128);
+    let room = seps.spare_capacity_mut();
+    // Positions written, and those of them that belong to whole records.
+    let (mut written, mut whole) = (0, 0);
+    let mut at = from;
+    while at < data.len() {
+        if at + 64 - found.end > limit {
+            found.trouble = true;
+            break;
+        }
+        let masks = masks_at(classify, data, at);
+        let quoting = carry.step(masks);
+        let outside = !quoting.quoted & below(quoting.ill);
+        let ends = masks.newline & outside;
+        let mut bits = (masks.delimiter | masks.newline) & outside;
+        let count = bits.count_ones() as usize;
+        // Whether a block ends a record is hard to predict, so this is written for conditional moves.
+        let past_last = ends.leading_zeros();
+        let any = ends != 0;
+        found.end = if any { at + 64 - past_last as usize } else { found.end };
+        let in_whole = written + bits.wrapping_shl(past_last).count_ones() as usize;
+        whole = if any { in_whole } else { whole };
+        found.newlines += u64::from(ends.count_ones());
+        crlf |= ends & (masks.cr << 1 | after_cr);
+        let mut done = 0;
+        while done < count {
+            for slot in &mut room[written + done..written + done + 8] {
+                slot.write((at as u32).wrapping_add(bits.trailing_zeros()));
+                bits &= bits.wrapping_sub(1);
+            }
+            done += 8;
+        }
+        written += count;
+        if quoting.ill != 0 {
+            found.trouble = true;
+            break;
+        }
+        after_cr = masks.cr >> 63;
+        at += 64;
+    }
+    found.crlf = crlf != 0;
+    let len = seps.len() + whole;
+    assert!(len <= seps.capacity());
+    // SAFETY: the first `whole` slots of the spare capacity are written: `whole <= written`, and slots are written in order.
+    unsafe { seps.set_len(len) };
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(data: &[u8]) -> Vec<(Stretch, Vec<u32>)> {
+        [Simd::detect(), Simd::Portable]
+            .into_iter()
+            .map(|simd| {
+                let mut seps = Vec::new();
+                let mut stretch = index(simd, data, 0, b',', 1 << 20, &mut seps);
+                let split = split(simd, data, 0, b',', 1 << 20);
+                assert_eq!((split.end, split.trouble), (stretch.end, stretch.trouble));
+                stretch.records = split.records;
+                (stretch, seps)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn separators_inside_quotes_are_data() {
+        for (stretch, seps) in all(b"a,\"b,\n\"\"\",c\nd,e,f") {
+            assert_eq!(seps, [1, 9, 11]);
+            assert_eq!((stretch.end, stretch.records, stretch.trouble), (12, 1, false));
+        }
+    }
+
+    #[test]
+    fn an_ill_placed_quote_stops_after_the_last_whole_record() {
+        for bad in ["x\"y,z\n", "\"x\"y,z\n", "\"x\"\ry,z\n"] {
+            for before in 0..70 {
+                let data = format!("{}\na,b\n{bad}", "k".repeat(before));
+                for (stretch, _) in all(data.as_bytes()) {
+                    assert_eq!((stretch.end, stretch.trouble), (before + 5, true), "{data:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blank_lines_are_not_records() {
+        for before in 0..130 {
+            let data = format!("\n\r\n{}\n\n\r\n\r\nx\r\n\n", "k".repeat(before));
+            for (stretch, _) in all(data.as_bytes()) {
+                assert_eq!(stretch.records, if before == 0 { 1 } else { 2 });
+                assert_eq!(stretch.end, data.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+use datafusion::error::DataFusionError;
+
+/// Everything that can go wrong in planning or running a task, by whose fault it is.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The workload file is wrong. The text names the place and what to write instead.
+    #[error("{file}:{line}: {problem}; {cure}")]
+    Workload {
+        /// The workload file, as the user named it.
+        file: String,
+        /// 1-based line.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+        /// What to write instead.
+        cure: String,
+    },
+    /// The workload file or one of its SQL files cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Unreadable {
+        /// The path.
+        path: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Neither a bundled workload nor a file.
+    #[error("there is no workload {name:?}: write one of {known}, or the path of a workload file")]
+    UnknownWorkload {
+        /// What the user wrote.
+        name: String,
+        /// The bundled names.
+        known: String,
+    },
+    /// A query that the workload does not have.
+    #[error("workload {workload} has no query {name:?}{hint}: write one of {known}")]
+    UnknownQuery {
+        /// The workload.
+        workload: String,
+        /// What the user wrote.
+        name: String,
+        /// `; did you mean …?`, or nothing.
+        hint: String,
+        /// The queries there are.
+        known: String,
+    },
+    /// The SQL text of a query is wrong.
+    #[error("{query}{place}: {message}")]
+    Sql {
+        /// The query's name or file.
+        query: String,
+        /// `:line:column`, where known.
+        place: String,
+        /// What is wrong, and what to write instead where we know.
+        message: String,
+    },
+    /// The shape of the job is over a limit.
+    #[error("the job cannot be planned: {0}")]
+    Shape(#[from] tenaz_core::Error),
+    /// A chunk cannot be decoded at all.
+    #[error(transparent)]
+    Csv(#[from] tenaz_csv::Error),
+    /// A task failed while computing.
+    #[error("{}", plain(.0))]
+    Task(#[from] DataFusionError),
+}
+
+impl From<datafusion::arrow::error::ArrowError> for Error {
+    fn from(error: datafusion::arrow::error::ArrowError) -> Self {
+        Self::Task(DataFusionError::from(error))
+    }
+}
+
+/// DataFusion's error without its own wrapping words, backtraces and requests to file a bug with that project.
+pub(crate) fn plain(error: &DataFusionError) -> String {
+    let text = error.strip_backtrace();
+    let text = text.split("\n\nbacktrace").next().unwrap_or(&text);
+    let text = text.split("\nThis issue was likely caused by a bug").next().unwrap_or(text);
+    const WRAPPINGS: [&str; 7] = [
+        "Error during planning: ",
+        "SQL error: ",
+        "Schema error: ",
+        "Execution error: ",
+        "Arrow error: ",
+        "This feature is not implemented: ",
+        "External error: ",
+    ];
+    let mut text = text.trim();
+    while let Some(rest) = WRAPPINGS.iter().find_map(|w| text.strip_prefix(w)) {
+        text = rest;
+    }
+    text.to_owned()
+}

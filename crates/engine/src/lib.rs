@@ -1,0 +1,21 @@
+//! The engine: from a workload's text to stages, and from a stage's input to its output.
+//!
+//! [`Workload`] reads workload files; [`JobPlan`] turns their SQL into stages with Apache DataFusion and cuts the plan
+//! where rows must move; [`LeafRunner`] and [`run_inner`] run one task. Everything here is a function of its
+//! input: planning the same workload twice, anywhere, gives the same stages with the same numbers.
+//!
+//! This crate never reads data files, never talks to a network, never decides *when* a task may run: that is
+//! `tenaz-core`'s and the runtime's part.
+
+mod error;
+pub mod limits;
+mod nearest;
+mod plan;
+mod task;
+mod workload;
+
+pub use error::Error;
+pub use nearest::nearest;
+pub use plan::{Edge, JobPlan, PlannedQuery, ScanPlan, Stage, describe};
+pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows};
+pub use workload::{Query, Role, Table, Workload, bundled_names};

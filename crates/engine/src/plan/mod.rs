@@ -1,0 +1,203 @@
+//! From a workload's SQL to stages.
+//!
+//! ```text
+//!  SQL ──DataFusion──▶ physical plan ──cut──▶ stages and edges ──share──▶ JobPlan
+//! ```
+//!
+//! The plan is made as if there were several partitions, so that it says where rows must move; there it is cut (see
+//! [`cut`]). Planning is deterministic: every process makes the same stages with the same numbers from the same text.
+
+mod cut;
+pub mod describe;
+mod provider;
+mod session;
+pub(crate) mod source;
+mod sql;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::ExecutionPlan;
+use tenaz_core::{QueryId, Route, StageId, StageShape, TableId, TaskSet, Topology};
+
+use crate::Error;
+use crate::workload::Workload;
+
+pub(crate) use session::config as session_config;
+
+/// Where the rows of a stage go, with the columns that decide.
+#[derive(Debug, Clone)]
+pub enum Edge {
+    /// By the hash of these expressions.
+    Hash(Vec<Arc<dyn PhysicalExpr>>),
+    /// Each task's rows to one partition of its own.
+    Spread,
+    /// All to one partition.
+    One,
+    /// All to everybody who scans.
+    Broadcast,
+    /// Rows of an answer.
+    Results(QueryId),
+}
+
+/// One stage: a plan whose leaves are chunks of a table or rows from earlier stages.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// The plan that each task runs.
+    pub plan: Arc<dyn ExecutionPlan>,
+    /// What the tasks are.
+    pub tasks: TaskSet,
+    /// Stages whose rows arrive in the task's partition.
+    pub reads: Vec<StageId>,
+    /// Stages whose rows arrive by broadcast.
+    pub broadcasts: Vec<StageId>,
+    /// Where the rows go.
+    pub edge: Edge,
+    /// For an edge that ends in an aggregation: the plan that merges what has arrived so far into less of the same.
+    pub compaction: Option<Arc<dyn ExecutionPlan>>,
+}
+
+/// What one shared pass over a table must decode.
+#[derive(Debug, Clone)]
+pub struct ScanPlan {
+    /// The table.
+    pub table: TableId,
+    /// The union of the columns that the queries need, in the layout's order.
+    pub columns: Vec<usize>,
+    /// The stages that read each chunk.
+    pub leaves: Vec<StageId>,
+    /// Broadcast edges that must be complete before the first chunk is worked on.
+    pub needs: BTreeSet<StageId>,
+}
+
+/// A query of the job and the shape of its answer.
+#[derive(Debug, Clone)]
+pub struct PlannedQuery {
+    /// The query's name.
+    pub name: String,
+    /// What it asks.
+    pub title: String,
+    /// The answer's columns.
+    pub schema: SchemaRef,
+    /// Whether the order of rows is part of the answer.
+    pub ordered: bool,
+    /// The stages whose rows are the answer.
+    pub answers: BTreeSet<StageId>,
+}
+
+/// All stages of all queries of a job.
+#[derive(Debug, Clone)]
+pub struct JobPlan {
+    /// The stages; each comes after all it reads.
+    pub stages: Vec<Stage>,
+    /// The queries, in the order asked.
+    pub queries: Vec<PlannedQuery>,
+    /// The tables to be read, in an order in which every broadcast is complete before it is needed.
+    pub scans: Vec<ScanPlan>,
+    /// All tables of the workload, by name.
+    pub tables: Vec<String>,
+}
+
+impl JobPlan {
+    /// Plans every query of the workload.
+    pub fn new(workload: &Workload) -> Result<Self, Error> {
+        let context = session::context(workload)?;
+        let mut cutter = cut::Cutter::new(workload);
+        let mut queries = Vec::new();
+        for (index, query) in workload.queries.iter().enumerate() {
+            let id = QueryId(index as u16);
+            let planned = sql::plan(&context, workload, query)?;
+            let answers = cutter.add(id, &planned.physical).map_err(|e| sql::wrong(workload, query, &e))?;
+            queries.push(PlannedQuery {
+                name: query.name.clone(),
+                title: query.title.clone(),
+                schema: planned.schema,
+                ordered: planned.ordered,
+                answers,
+            });
+        }
+        let stages = cutter.finish()?;
+        let scans = shared_scans(&stages);
+        let tables = workload.tables.iter().map(|t| t.name.clone()).collect();
+        Ok(Self { stages, queries, scans, tables })
+    }
+
+    /// One stage.
+    pub fn stage(&self, id: StageId) -> &Stage {
+        &self.stages[usize::from(id.0)]
+    }
+
+    /// The protocol's view of the job, run with `partitions` partitions.
+    pub fn topology(&self, partitions: u16) -> Result<Topology, Error> {
+        let shapes = self.stages.iter().map(|stage| StageShape {
+            tasks: stage.tasks,
+            reads: stage.reads.clone(),
+            route: match &stage.edge {
+                Edge::Hash(_) => Route::Hash,
+                Edge::Spread => Route::Spread,
+                Edge::One => Route::One(cut::SINGLE_HOME),
+                Edge::Broadcast => Route::Broadcast,
+                Edge::Results(query) => Route::Results(*query),
+            },
+        });
+        Ok(Topology::new(partitions, self.tables.len(), shapes.collect())?)
+    }
+}
+
+/// One scan per table for all queries, dimension-like tables (those that feed a broadcast) first.
+fn shared_scans(stages: &[Stage]) -> Vec<ScanPlan> {
+    let mut scans: Vec<ScanPlan> = Vec::new();
+    for (index, stage) in stages.iter().enumerate() {
+        let TaskSet::PerChunk(table) = stage.tasks else { continue };
+        let leaf = StageId(index as u16);
+        let position = match scans.iter().position(|scan| scan.table == table) {
+            Some(position) => position,
+            None => {
+                let scan = ScanPlan { table, columns: Vec::new(), leaves: Vec::new(), needs: BTreeSet::new() };
+                scans.push(scan);
+                scans.len() - 1
+            }
+        };
+        let scan = &mut scans[position];
+        scan.columns.extend(cut::scanned_columns(&stage.plan));
+        scan.leaves.push(leaf);
+        scan.needs.extend(&stage.broadcasts);
+    }
+    for scan in &mut scans {
+        scan.columns.sort_unstable();
+        scan.columns.dedup();
+    }
+    // Tables that others wait for come first; among equals the workload's order decides.
+    let feeds: Vec<BTreeSet<TableId>> = scans.iter().map(|scan| tables_behind(stages, &scan.needs)).collect();
+    let mut order: Vec<usize> = Vec::new();
+    let mut rest: Vec<usize> = (0..scans.len()).collect();
+    rest.sort_by_key(|&i| scans[i].table);
+    while !rest.is_empty() {
+        let done: BTreeSet<TableId> = order.iter().map(|&i: &usize| scans[i].table).collect();
+        let is_free = |i: usize| feeds[i].iter().all(|t| done.contains(t));
+        let needed = |i: usize| rest.iter().any(|&j| feeds[j].contains(&scans[i].table));
+        let free: Vec<usize> = rest.iter().copied().filter(|&i| is_free(i)).collect();
+        let next = free.iter().copied().find(|&i| needed(i)).or(free.first().copied());
+        let next = next.expect("a leaf stage only waits for broadcasts of other tables, without cycles (see cut)");
+        order.push(next);
+        rest.retain(|&i| i != next);
+    }
+    let mut slots: Vec<Option<ScanPlan>> = scans.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|i| slots[i].take()).collect()
+}
+
+/// The tables whose complete reading these edges wait for.
+fn tables_behind(stages: &[Stage], edges: &BTreeSet<StageId>) -> BTreeSet<TableId> {
+    let mut tables = BTreeSet::new();
+    let mut todo: Vec<StageId> = edges.iter().copied().collect();
+    while let Some(edge) = todo.pop() {
+        let stage = &stages[usize::from(edge.0)];
+        if let TaskSet::PerChunk(table) = stage.tasks {
+            tables.insert(table);
+        }
+        todo.extend(stage.reads.iter().chain(&stage.broadcasts));
+    }
+    tables
+}

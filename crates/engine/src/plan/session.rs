@@ -1,0 +1,62 @@
+//! DataFusion, set up for plans that will be cut.
+
+use std::sync::Arc;
+
+use datafusion::common::config::Dialect;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use tenaz_core::TableId;
+
+use super::provider::WorkloadTable;
+use crate::workload::Workload;
+use crate::{Error, limits};
+
+/// The number of partitions the planner is told. Any number above one makes it say where rows must move; how many
+/// partitions a job really has is decided when it runs.
+const PLANNED_PARTITIONS: usize = 8;
+
+/// The settings for planning and for running tasks.
+pub(crate) fn config() -> SessionConfig {
+    let mut config = SessionConfig::new()
+        .with_target_partitions(PLANNED_PARTITIONS)
+        .with_batch_size(limits::BATCH_ROWS)
+        .with_round_robin_repartition(false)
+        .with_collect_statistics(false)
+        .with_information_schema(false);
+    let options = config.options_mut();
+    options.sql_parser.dialect = Dialect::PostgreSQL;
+    options.sql_parser.collect_spans = true;
+    options.sql_parser.parse_float_as_decimal = true;
+    // A dynamic filter is shared between operators on both sides of a cut.
+    options.optimizer.enable_dynamic_filter_pushdown = false;
+    options.optimizer.enable_topk_dynamic_filter_pushdown = false;
+    options.optimizer.enable_join_dynamic_filter_pushdown = false;
+    options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    // So is the value of a scalar subquery; as a join it crosses a cut as rows do.
+    options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
+    // Row numbers up to k need a heap per key, not a sort of everything.
+    options.optimizer.enable_window_topn = true;
+    // Give up on partial aggregation early: a chunk is small, and rows that do not combine are better sent as they are.
+    options.execution.skip_partial_aggregation_probe_rows_threshold = limits::BATCH_ROWS;
+    config
+}
+
+/// A session that knows the workload's tables.
+pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
+    // Cooperative yielding is for plans that share an executor; a task has its thread for itself.
+    let rules =
+        PhysicalOptimizer::new().rules.into_iter().filter(|rule| rule.name() != "EnsureCooperative").collect::<Vec<_>>();
+    let state = SessionStateBuilder::new()
+        .with_config(config())
+        .with_default_features()
+        .with_physical_optimizer_rules(rules)
+        .build();
+    let context = SessionContext::new_with_state(state);
+    for (index, table) in workload.tables.iter().enumerate() {
+        let id = TableId(index as u16);
+        let reference = datafusion::common::TableReference::bare(table.name.as_str());
+        context.register_table(reference, Arc::new(WorkloadTable::new(id, table)))?;
+    }
+    Ok(context)
+}

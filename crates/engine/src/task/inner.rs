@@ -1,0 +1,68 @@
+//! Inner tasks: one stage over the complete input of one partition.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use tenaz_core::{Partition, Source, StageId};
+
+use super::run::{run_plan, task_context};
+use super::{EdgeInput, MemoryEdge, TaskOutput};
+use crate::Error;
+use crate::plan::source::TaskRows;
+use crate::plan::{JobPlan, session_config};
+
+/// Runs the task of `stage` for `partition`. An edge without an entry in `inputs` has no rows there.
+pub fn run_inner(
+    plan: &JobPlan,
+    stage: StageId,
+    partition: Partition,
+    partitions: u16,
+    inputs: BTreeMap<StageId, Arc<dyn EdgeInput>>,
+    env: &Arc<RuntimeEnv>,
+) -> Result<TaskOutput, Error> {
+    let task = plan.stage(stage);
+    let context = task_context(&session_config(), env, Arc::new(EdgeRows(inputs)));
+    let source = Source::Task { stage, partition };
+    let mut output = TaskOutput::new(partitions);
+    let instance = reset_plan_states(Arc::clone(&task.plan))?;
+    run_plan(&instance, &context, |batch| output.add(stage, &task.edge, Partition(0), source, batch))?;
+    Ok(output)
+}
+
+/// Merges what has arrived over `edge` so far into less of the same, where the edge ends in an aggregation.
+pub fn compact(
+    plan: &JobPlan,
+    edge: StageId,
+    batches: Vec<RecordBatch>,
+    env: &Arc<RuntimeEnv>,
+) -> Result<Vec<RecordBatch>, Error> {
+    let Some(merge) = &plan.stage(edge).compaction else { return Ok(batches) };
+    let input: Arc<dyn EdgeInput> = Arc::new(MemoryEdge(batches));
+    let context = task_context(&session_config(), env, Arc::new(EdgeRows(BTreeMap::from([(edge, input)]))));
+    let mut merged = Vec::new();
+    let instance = reset_plan_states(Arc::clone(merge))?;
+    run_plan(&instance, &context, |batch| {
+        merged.push(batch);
+        Ok(())
+    })?;
+    Ok(merged)
+}
+
+pub(super) struct EdgeRows(pub(super) BTreeMap<StageId, Arc<dyn EdgeInput>>);
+
+impl TaskRows for EdgeRows {
+    fn scan(&self, _: &[usize]) -> Result<Vec<RecordBatch>> {
+        internal_err!("an inner task has no chunk")
+    }
+
+    fn edge(&self, edge: StageId) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
+        match self.0.get(&edge) {
+            Some(input) => Ok(input.batches()),
+            None => Ok(Box::new(std::iter::empty())),
+        }
+    }
+}

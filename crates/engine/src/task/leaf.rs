@@ -1,0 +1,137 @@
+//! Leaf tasks: every stage that scans a table, over one decoded chunk of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::{Result, internal_err};
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::prelude::SessionConfig;
+use tenaz_core::{Partition, Source, StageId};
+
+use super::run::{run_plan, task_context};
+use super::{EdgeInput, TaskOutput};
+use crate::limits::{BATCH_ROWS, RUNS_PER_INSTANCE};
+use crate::plan::source::TaskRows;
+use crate::plan::{Edge, JobPlan, ScanPlan, session_config};
+use crate::Error;
+
+/// A decoded chunk: the columns of the shared scan.
+#[derive(Debug)]
+pub struct LeafInput {
+    /// Which chunk it is.
+    pub source: Source,
+    /// Its accepted records, with the columns of [`ScanPlan::columns`].
+    pub rows: RecordBatch,
+}
+
+/// Runs the leaf stages of one table, chunk after chunk, from any number of threads.
+#[derive(Debug)]
+pub struct LeafRunner {
+    config: SessionConfig,
+    env: Arc<RuntimeEnv>,
+    columns: Vec<usize>,
+    broadcasts: Arc<BTreeMap<StageId, Arc<dyn EdgeInput>>>,
+    stages: Vec<LeafStage>,
+    partitions: u16,
+}
+
+#[derive(Debug)]
+struct LeafStage {
+    id: StageId,
+    edge: Edge,
+    instance: Mutex<Instance>,
+}
+
+/// A plan that is run again and again: its build sides are built once, its counters grow a little with each run.
+#[derive(Debug)]
+struct Instance {
+    plan: Arc<dyn ExecutionPlan>,
+    runs: usize,
+}
+
+impl LeafStage {
+    fn plan(&self) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
+        if instance.runs == RUNS_PER_INSTANCE {
+            instance.plan = reset_plan_states(Arc::clone(&instance.plan))?;
+            instance.runs = 0;
+        }
+        instance.runs += 1;
+        Ok(Arc::clone(&instance.plan))
+    }
+}
+
+impl LeafRunner {
+    /// `broadcasts` must hold every edge in [`ScanPlan::needs`].
+    pub fn new(
+        plan: &JobPlan,
+        scan: &ScanPlan,
+        partitions: u16,
+        broadcasts: BTreeMap<StageId, Arc<dyn EdgeInput>>,
+        env: Arc<RuntimeEnv>,
+    ) -> Result<Self, Error> {
+        let stages = scan.leaves.iter().map(|&id| {
+            let stage = plan.stage(id);
+            let instance = Instance { plan: reset_plan_states(Arc::clone(&stage.plan))?, runs: 0 };
+            Ok(LeafStage { id, edge: stage.edge.clone(), instance: Mutex::new(instance) })
+        });
+        Ok(Self {
+            config: session_config(),
+            env,
+            columns: scan.columns.clone(),
+            broadcasts: Arc::new(broadcasts),
+            stages: stages.collect::<Result<_>>()?,
+            partitions,
+        })
+    }
+
+    /// Runs every stage over one chunk.
+    pub fn run(&self, input: &LeafInput) -> Result<TaskOutput, Error> {
+        let rows = ChunkRows {
+            batches: sliced(&input.rows),
+            columns: self.columns.clone(),
+            broadcasts: Arc::clone(&self.broadcasts),
+        };
+        let context = task_context(&self.config, &self.env, Arc::new(rows));
+        let mut output = TaskOutput::new(self.partitions);
+        for stage in &self.stages {
+            run_plan(&stage.plan()?, &context, |batch| {
+                output.add(stage.id, &stage.edge, Partition(0), input.source, batch)
+            })?;
+        }
+        Ok(output)
+    }
+}
+
+/// The chunk in pieces that stay in the cache while several operators work on them.
+fn sliced(rows: &RecordBatch) -> Vec<RecordBatch> {
+    let starts = (0..rows.num_rows()).step_by(BATCH_ROWS);
+    starts.map(|start| rows.slice(start, BATCH_ROWS.min(rows.num_rows() - start))).collect()
+}
+
+struct ChunkRows {
+    batches: Vec<RecordBatch>,
+    columns: Vec<usize>,
+    broadcasts: Arc<BTreeMap<StageId, Arc<dyn EdgeInput>>>,
+}
+
+impl TaskRows for ChunkRows {
+    fn scan(&self, columns: &[usize]) -> Result<Vec<RecordBatch>> {
+        let places = columns.iter().map(|column| match self.columns.binary_search(column) {
+            Ok(place) => Ok(place),
+            Err(_) => internal_err!("column {column} is not part of the shared scan"),
+        });
+        let places = places.collect::<Result<Vec<_>>>()?;
+        self.batches.iter().map(|batch| Ok(batch.project(&places)?)).collect()
+    }
+
+    fn edge(&self, edge: StageId) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
+        match self.broadcasts.get(&edge) {
+            Some(input) => Ok(input.batches()),
+            None => internal_err!("broadcast of stage {} is not complete", edge.0),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The text of a workload file, as TOML sees it. Every value keeps its place, so that a mistake can be pointed at.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WorkloadFile {
+    pub(super) name: Spanned<String>,
+    #[serde(default)]
+    pub(super) title: String,
+    #[serde(default)]
+    pub(super) table: Vec<TableEntry>,
+    #[serde(default)]
+    pub(super) query: Vec<QueryEntry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TableEntry {
+    pub(super) name: Spanned<String>,
+    pub(super) files: Spanned<OneOrMany>,
+    pub(super) role: Option<Spanned<String>>,
+    pub(super) header: Option<Spanned<String>>,
+    pub(super) delimiter: Option<Spanned<String>>,
+    pub(super) columns: Spanned<Vec<ColumnEntry>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ColumnEntry {
+    pub(super) name: Spanned<String>,
+    #[serde(rename = "type")]
+    pub(super) kind: Spanned<String>,
+    pub(super) float_text: Option<Spanned<bool>>,
+    #[serde(default)]
+    pub(super) required: bool,
+    #[serde(default)]
+    pub(super) nulls: Vec<String>,
+    pub(super) yes: Option<Spanned<Vec<String>>>,
+    pub(super) no: Option<Spanned<Vec<String>>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QueryEntry {
+    pub(super) name: Spanned<String>,
+    #[serde(default)]
+    pub(super) title: String,
+    pub(super) file: Option<Spanned<String>>,
+    pub(super) sql: Option<Spanned<String>>,
+    pub(super) ordered: Option<Spanned<bool>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    pub(super) fn to_vec(&self) -> Vec<String> {
+        match self {
+            Self::One(one) => vec![one.clone()],
+            Self::Many(many) => many.clone(),
+        }
+    }
+}

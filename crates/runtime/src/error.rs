@@ -1,0 +1,95 @@
+use std::path::PathBuf;
+
+use crate::rejects::RejectLine;
+
+/// Why a job failed, by whose fault it is.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The data directory is not there.
+    #[error("there is no directory {}", .0.display())]
+    NoDirectory(PathBuf),
+    /// No file of the data directory belongs to a table that a query needs.
+    #[error("no file for table {table}: nothing in {} matches {patterns}", .dir.display())]
+    NoFiles {
+        /// The table.
+        table: String,
+        /// The data directory.
+        dir: PathBuf,
+        /// The patterns tried.
+        patterns: String,
+    },
+    /// A table has more files than we are willing to open.
+    #[error("table {table} has {found} files; the limit is {limit}")]
+    TooManyFiles {
+        /// The table.
+        table: String,
+        /// Files found.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A data file cannot be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A data file cannot be what the workload says.
+    #[error("{}: {source}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: tenaz_csv::Error,
+    },
+    /// The first bad record of a strict job.
+    #[error("bad record in {}: {}", .0.place(), .0.reason_with_column())]
+    Strict(Box<RejectLine>),
+    /// Records got lost or doubled on the way: a fault of ours.
+    #[error("table {table}: {imbalance}; this is a fault in tenaz, and the answers are withheld")]
+    Imbalance {
+        /// The table.
+        table: String,
+        /// The counts.
+        imbalance: tenaz_core::Imbalance,
+    },
+    /// Planning or a task failed.
+    #[error(transparent)]
+    Engine(#[from] tenaz_engine::Error),
+    /// The parties of the protocol disagree: a fault of ours.
+    #[error("{0}; this is a fault in tenaz")]
+    Protocol(#[from] tenaz_core::Error),
+    /// A task panicked.
+    #[error("{task} crashed: {message}; this is a fault in tenaz")]
+    Crashed {
+        /// What was being done, with the chunk named.
+        task: String,
+        /// The panic's text.
+        message: String,
+    },
+    /// A temporary file cannot be written or read.
+    #[error("cannot use a temporary file in {}: {source}; free some space or set TMPDIR to a roomier place", .dir.display())]
+    Temporary {
+        /// The directory.
+        dir: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The user stopped the job.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl From<datafusion::error::DataFusionError> for Error {
+    fn from(error: datafusion::error::DataFusionError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<datafusion::arrow::error::ArrowError> for Error {
+    fn from(error: datafusion::arrow::error::ArrowError) -> Self {
+        Self::Engine(error.into())
+    }
+}

@@ -1,0 +1,80 @@
+//! Values as text.
+
+use std::fmt::Write;
+use std::io;
+
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+
+/// What the text of a value means to a format that tells numbers from words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CellKind {
+    /// Digits, sign, point: a number token in JSON.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// Anything else.
+    Text,
+}
+
+pub(super) fn kind_of(data_type: &DataType) -> CellKind {
+    match data_type {
+        DataType::Boolean => CellKind::Bool,
+        t if t.is_numeric() => CellKind::Number,
+        _ => CellKind::Text,
+    }
+}
+
+fn options() -> FormatOptions<'static> {
+    FormatOptions::new()
+        .with_display_error(false)
+        .with_null("")
+        .with_date_format(Some("%Y-%m-%d"))
+        .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
+        .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M:%S%.f%:z"))
+        .with_time_format(Some("%H:%M:%S%.f"))
+}
+
+/// The rows of a batch as text.
+pub(super) struct Cells<'b> {
+    columns: Vec<Column<'b>>,
+    text: String,
+}
+
+struct Column<'b> {
+    array: &'b dyn Array,
+    formatter: ArrayFormatter<'b>,
+}
+
+impl<'b> Cells<'b> {
+    pub(super) fn new(batch: &'b RecordBatch) -> io::Result<Self> {
+        // The options live as long as the program, because the formatter borrows them.
+        static OPTIONS: std::sync::OnceLock<FormatOptions<'static>> = std::sync::OnceLock::new();
+        let options = OPTIONS.get_or_init(options);
+        let columns = batch.columns().iter().map(|array| {
+            let formatter = ArrayFormatter::try_new(array.as_ref(), options).map_err(super::other)?;
+            Ok(Column { array: array.as_ref(), formatter })
+        });
+        Ok(Self { columns: columns.collect::<io::Result<_>>()?, text: String::new() })
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The text of a value; `None` for null.
+    pub(super) fn get(&mut self, row: usize, column: usize) -> io::Result<Option<&str>> {
+        let Column { array, formatter } = &self.columns[column];
+        if array.is_null(row) {
+            return Ok(None);
+        }
+        if let Some(text) = array.as_string_view_opt() {
+            return Ok(Some(text.value(row)));
+        }
+        self.text.clear();
+        write!(self.text, "{}", formatter.value(row)).map_err(super::other)?;
+        Ok(Some(&self.text))
+    }
+}

@@ -1,0 +1,28 @@
+//! The runtime: what makes a planned job happen.
+//!
+//! [`run`] answers all queries of a job on this machine in one pass: threads cut files into chunks, run leaf tasks,
+//! hand rows to partitions, and run inner tasks as soon as `tenaz-core` says that their input is complete. The rows in
+//! flight are bounded by the number of threads, the rows at rest by a [`Budget`].
+//!
+//! This crate never parses SQL or CSV itself and never prints: it reports through [`Observer`] and [`Progress`].
+
+mod answer;
+mod data;
+mod error;
+pub mod format;
+mod job;
+pub mod limits;
+mod partition;
+mod progress;
+mod reader;
+mod rejects;
+mod scheduler;
+mod spool;
+
+pub use answer::Answer;
+pub use data::{DataFile, DataSet};
+pub use error::Error;
+pub use job::{Observer, Options, Outcome, TableReport, run};
+pub use progress::{Progress, TableProgress};
+pub use rejects::{RejectLine, reject_schema};
+pub use spool::{Budget, Spool};

@@ -1,0 +1,20 @@
+//! Every bound of the runtime in one place.
+
+/// Rows at rest in memory before they go to a temporary file, unless the user says otherwise.
+pub const DEFAULT_MEMORY_BYTES: usize = 256 << 20;
+/// The largest chunk of an embedded job. Large enough that the cost per chunk vanishes, small enough for the cache.
+pub const MAX_CHUNK_BYTES: usize = 4 << 20;
+/// The smallest chunk worth a task.
+pub const MIN_CHUNK_BYTES: usize = 64 << 10;
+/// Bytes of input per partition: more partitions keep each one's hash tables small.
+pub const BYTES_PER_PARTITION: u64 = 128 << 20;
+/// The most partitions that are chosen by size.
+pub const MAX_CHOSEN_PARTITIONS: u64 = 64;
+/// A spool smaller than this is not worth a write.
+pub const MIN_SPILL_BYTES: usize = 256 << 10;
+/// Rows on an aggregated edge before they are merged for the first time.
+pub const MERGE_ROWS: usize = 64 << 10;
+/// Threads of an embedded job.
+pub const MAX_THREADS: usize = 256;
+/// Files of one table.
+pub const MAX_FILES: usize = 100_000;

@@ -1,0 +1,123 @@
+//! Reads the files of a job, once, in order, and cuts them into numbered chunks.
+//!
+//! Threads share one reader behind a lock: cutting is cheap next to decoding, and numbering stays deterministic.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use tenaz_core::{Source, TableId};
+use tenaz_csv::{Chunk, Chunker, Layout};
+use tenaz_engine::{JobPlan, Workload};
+
+use crate::{DataSet, Error};
+
+/// The next thing to do with the files.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Work on this chunk.
+    Chunk(CutChunk),
+    /// A table has been read to its end.
+    TableEnd { table: TableId, chunks: u64 },
+    /// All tables have.
+    End,
+}
+
+/// A chunk with its place.
+#[derive(Debug)]
+pub(crate) struct CutChunk {
+    /// Which scan of the plan it belongs to.
+    pub(crate) scan: usize,
+    pub(crate) table: TableId,
+    /// Its number within the table.
+    pub(crate) number: u64,
+    /// The index of its file within the table.
+    pub(crate) file: usize,
+    /// Bytes of the file that end with this chunk and were not counted before (header included).
+    pub(crate) file_bytes: u64,
+    pub(crate) chunk: Chunk,
+}
+
+impl CutChunk {
+    pub(crate) fn source(&self) -> Source {
+        Source::Chunk { table: self.table, number: self.number }
+    }
+}
+
+#[derive(Debug)]
+struct ScanFiles {
+    table: TableId,
+    layout: Arc<Layout>,
+}
+
+/// The files of a job, being read.
+pub(crate) struct Reader {
+    data: DataSet,
+    scans: Vec<ScanFiles>,
+    chunk_bytes: usize,
+    scan: usize,
+    file: usize,
+    open: Option<Chunker<File>>,
+    /// Where the next uncounted byte of the open file is.
+    counted: u64,
+    chunks: u64,
+}
+
+impl Reader {
+    pub(crate) fn new(workload: &Workload, plan: &JobPlan, data: DataSet, chunk_bytes: usize) -> Self {
+        let scans = plan.scans.iter().map(|scan| ScanFiles {
+            table: scan.table,
+            layout: Arc::clone(&workload.tables[usize::from(scan.table.0)].layout),
+        });
+        let scans = scans.collect();
+        Self { data, scans, chunk_bytes, scan: 0, file: 0, open: None, counted: 0, chunks: 0 }
+    }
+
+    /// The scan that the next chunk belongs to.
+    pub(crate) fn current_scan(&self) -> usize {
+        self.scan
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Next, Error> {
+        loop {
+            let Some(scan) = self.scans.get(self.scan) else { return Ok(Next::End) };
+            let table = scan.table;
+            let files = self.data.files(usize::from(table.0));
+            let Some(file) = files.get(self.file) else {
+                let chunks = std::mem::take(&mut self.chunks);
+                self.scan += 1;
+                self.file = 0;
+                return Ok(Next::TableEnd { table, chunks });
+            };
+            let mut chunker = match self.open.take() {
+                Some(chunker) => chunker,
+                None => {
+                    let unreadable = |source| Error::Unreadable { path: file.path.clone(), source };
+                    self.counted = 0;
+                    Chunker::new(File::open(&file.path).map_err(unreadable)?, &scan.layout, self.chunk_bytes)
+                }
+            };
+            let cut = chunker.next_chunk().map_err(|source| match source {
+                tenaz_csv::Error::Io(source) => Error::Unreadable { path: file.path.clone(), source },
+                source => Error::File { path: file.path.clone(), source },
+            })?;
+            match cut {
+                Some(chunk) => {
+                    let end = chunk.byte + chunk.data.len() as u64;
+                    let cut = CutChunk {
+                        scan: self.scan,
+                        table,
+                        number: self.chunks,
+                        file: self.file,
+                        file_bytes: end - self.counted,
+                        chunk,
+                    };
+                    self.counted = end;
+                    self.chunks += 1;
+                    self.open = Some(chunker);
+                    return Ok(Next::Chunk(cut));
+                }
+                None => self.file += 1,
+            }
+        }
+    }
+}

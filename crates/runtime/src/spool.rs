@@ -1,0 +1,204 @@
+//! Rows at rest: in memory up to a budget, then in a temporary file.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufReader, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::arrow::ipc::reader::StreamReader;
+use datafusion::arrow::ipc::writer::StreamWriter;
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::error::DataFusionError;
+use tenaz_core::Source;
+use tenaz_engine::EdgeInput;
+
+use crate::Error;
+use crate::limits::MIN_SPILL_BYTES;
+
+/// How many bytes of rows may rest in memory, over all spools of a job.
+#[derive(Debug)]
+pub struct Budget {
+    limit: usize,
+    used: AtomicUsize,
+    spilled: AtomicU64,
+    dir: PathBuf,
+}
+
+impl Budget {
+    /// A budget of `limit` bytes; what does not fit goes to unnamed files in `dir`.
+    pub fn new(limit: usize, dir: PathBuf) -> Arc<Self> {
+        Arc::new(Self { limit, used: AtomicUsize::new(0), spilled: AtomicU64::new(0), dir })
+    }
+
+    /// Bytes written to temporary files so far.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.spilled.load(Ordering::Relaxed)
+    }
+
+    fn temporary(&self, source: std::io::Error) -> Error {
+        Error::Temporary { dir: self.dir.clone(), source }
+    }
+}
+
+/// Rows by source. Reading gives them in the order of their sources, whatever order they came in.
+#[derive(Debug)]
+pub struct Spool {
+    budget: Arc<Budget>,
+    entries: BTreeMap<(Source, u32), Held>,
+    in_memory: usize,
+    rows: u64,
+    file: Option<Arc<SpillFile>>,
+}
+
+#[derive(Debug, Clone)]
+enum Held {
+    Memory(RecordBatch),
+    Disk { file: Arc<SpillFile>, offset: u64 },
+}
+
+/// A temporary file that has no name and vanishes with its last user.
+#[derive(Debug)]
+struct SpillFile {
+    file: Mutex<File>,
+    dir: PathBuf,
+}
+
+impl Spool {
+    /// An empty spool.
+    pub fn new(budget: Arc<Budget>) -> Self {
+        Self { budget, entries: BTreeMap::new(), in_memory: 0, rows: 0, file: None }
+    }
+
+    /// How many rows are here.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Whether any of them are on disk.
+    pub fn has_spilled(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Adds rows. Over budget, what this spool holds goes to its file.
+    pub fn push(&mut self, source: Source, batch: RecordBatch) -> Result<(), Error> {
+        let bytes = batch.get_array_memory_size();
+        self.rows += batch.num_rows() as u64;
+        self.in_memory += bytes;
+        let used = self.budget.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let sequence = self.entries.range((source, 0)..=(source, u32::MAX)).next_back().map_or(0, |((_, n), _)| n + 1);
+        self.entries.insert((source, sequence), Held::Memory(batch));
+        if used > self.budget.limit && self.in_memory >= MIN_SPILL_BYTES {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Takes everything that is in memory out, for merging.
+    pub(crate) fn take_memory(&mut self) -> Vec<(Source, RecordBatch)> {
+        let mut taken = Vec::new();
+        self.entries.retain(|(source, _), held| match held {
+            Held::Memory(batch) => {
+                taken.push((*source, batch.clone()));
+                false
+            }
+            Held::Disk { .. } => true,
+        });
+        self.rows -= taken.iter().map(|(_, batch)| batch.num_rows() as u64).sum::<u64>();
+        self.release();
+        taken
+    }
+
+    fn release(&mut self) {
+        self.budget.used.fetch_sub(self.in_memory, Ordering::Relaxed);
+        self.in_memory = 0;
+    }
+
+    fn spill(&mut self) -> Result<(), Error> {
+        let file = match &self.file {
+            Some(file) => Arc::clone(file),
+            None => {
+                let file = tempfile::tempfile_in(&self.budget.dir).map_err(|e| self.budget.temporary(e))?;
+                let file = Arc::new(SpillFile { file: Mutex::new(file), dir: self.budget.dir.clone() });
+                self.file = Some(Arc::clone(&file));
+                file
+            }
+        };
+        let mut bytes = Vec::new();
+        let mut end = {
+            let mut raw = file.file.lock().unwrap_or_else(PoisonError::into_inner);
+            raw.seek(SeekFrom::End(0)).map_err(|e| self.budget.temporary(e))?
+        };
+        for held in self.entries.values_mut() {
+            let Held::Memory(batch) = held else { continue };
+            bytes.clear();
+            let mut writer = StreamWriter::try_new(&mut bytes, batch.schema_ref())?;
+            writer.write(batch)?;
+            writer.finish()?;
+            drop(writer);
+            let mut raw = file.file.lock().unwrap_or_else(PoisonError::into_inner);
+            raw.write_all(&bytes).map_err(|e| self.budget.temporary(e))?;
+            drop(raw);
+            *held = Held::Disk { file: Arc::clone(&file), offset: end };
+            end += bytes.len() as u64;
+            self.budget.spilled.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        }
+        self.release();
+        Ok(())
+    }
+
+    /// The rows, ready to be read any number of times. The memory they rest in is given back with the last reader.
+    pub fn into_input(mut self) -> SpooledRows {
+        let entries = std::mem::take(&mut self.entries).into_values().collect();
+        SpooledRows { entries, _lease: Lease { budget: Arc::clone(&self.budget), bytes: std::mem::take(&mut self.in_memory) } }
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// The rows of a finished spool.
+#[derive(Debug)]
+pub struct SpooledRows {
+    entries: Vec<Held>,
+    _lease: Lease,
+}
+
+#[derive(Debug)]
+struct Lease {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl EdgeInput for SpooledRows {
+    fn batches(&self) -> Box<dyn Iterator<Item = datafusion::error::Result<RecordBatch>> + Send> {
+        Box::new(self.entries.clone().into_iter().map(|held| match held {
+            Held::Memory(batch) => Ok(batch),
+            Held::Disk { file, offset } => file.read(offset),
+        }))
+    }
+}
+
+impl SpillFile {
+    fn read(&self, offset: u64) -> datafusion::error::Result<RecordBatch> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let context = |e: std::io::Error| {
+            let text = format!("cannot read a temporary file in {}: {e}", self.dir.display());
+            DataFusionError::IoError(std::io::Error::new(e.kind(), text))
+        };
+        file.seek(SeekFrom::Start(offset)).map_err(context)?;
+        let mut reader = StreamReader::try_new(BufReader::new(&mut *file), None)?;
+        let batch = reader.next().transpose()?;
+        batch.ok_or_else(|| DataFusionError::Execution("a temporary file ends too early".to_owned()))
+    }
+}
