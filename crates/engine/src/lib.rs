@@ -8,6 +8,7 @@
 //! `tenaz-core`'s and the runtime's part.
 
 mod error;
+pub mod functions;
 pub mod limits;
 mod nearest;
 mod plan;

@@ -17,6 +17,7 @@ use tenaz_engine::{Edge, EdgeInput, JobPlan, LeafInput, LeafRunner, TaskOutput, 
 use crate::partition::PartitionState;
 use crate::reader::{CutChunk, Next, Reader};
 use crate::rejects::{RejectLine, reject_batch};
+use crate::row_set::RowSet;
 use crate::scheduler::{Scheduler, Work};
 use crate::spool::{Budget, Spool, SpooledRows};
 use crate::{Answer, DataSet, Error, Progress, limits};
@@ -156,6 +157,28 @@ struct Broadcast {
 struct Results {
     inbox: Inbox,
     spools: Vec<Spool>,
+    /// For stages that answer early: the rows that the observer knows already.
+    told: BTreeMap<StageId, RowSet>,
+}
+
+impl Results {
+    /// Shows rows to the observer, each once.
+    fn tell(
+        &mut self,
+        observer: &dyn Observer,
+        query: QueryId,
+        stage: StageId,
+        batch: &RecordBatch,
+    ) -> Result<(), Error> {
+        let news = match self.told.get_mut(&stage) {
+            Some(told) => told.news(batch)?,
+            None => batch.clone(),
+        };
+        if news.num_rows() > 0 {
+            observer.rows(query, &news);
+        }
+        Ok(())
+    }
 }
 
 struct Account {
@@ -210,6 +233,7 @@ impl<'a> Job<'a> {
             results: Mutex::new(Results {
                 inbox: Inbox::of_results(&topology),
                 spools: plan.queries.iter().map(|_| spool()).collect(),
+                told: BTreeMap::new(),
             }),
             account: Mutex::new(Account {
                 ledger: Ledger::new(tables),
@@ -395,8 +419,9 @@ impl<'a> Job<'a> {
             if !stages.iter().any(|&stage| self.topology.arrives_in(stage, partition)) {
                 continue;
             }
-            let ready = lock(&self.partitions[index]).receive(self.plan, &self.env, source, rows)?;
-            self.scheduler.add(partition, &ready, &self.needs);
+            let arrival = lock(&self.partitions[index]).receive(self.plan, &self.env, source, rows)?;
+            self.scheduler.add(partition, &arrival.ready, &self.needs);
+            self.tell_early(&arrival.early)?;
         }
         if routed(|edge| matches!(edge, Edge::Broadcast)) {
             self.deliver_broadcast(source, output.broadcast)?;
@@ -439,11 +464,28 @@ impl<'a> Job<'a> {
         for (stage, batch) in rows {
             let Edge::Results(query) = self.plan.stage(stage).edge else { continue };
             if !self.plan.queries[usize::from(query.0)].ordered {
-                self.observer.rows(query, &batch);
+                results.tell(self.observer, query, stage, &batch)?;
             }
             results.spools[usize::from(query.0)].push(source, batch)?;
         }
         results.inbox.take_ready();
+        Ok(())
+    }
+
+    /// Rows that are certain before their task is complete go to the observer at once. The answer itself is made of the
+    /// complete task's rows.
+    fn tell_early(&self, rows: &[(StageId, RecordBatch)]) -> Result<(), Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let mut results = lock(&self.results);
+        for (stage, batch) in rows {
+            let Edge::Results(query) = self.plan.stage(*stage).edge else { continue };
+            if !results.told.contains_key(stage) {
+                results.told.insert(*stage, RowSet::new(&batch.schema())?);
+            }
+            results.tell(self.observer, query, *stage, batch)?;
+        }
         Ok(())
     }
 

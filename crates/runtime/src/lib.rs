@@ -16,6 +16,7 @@ mod partition;
 mod progress;
 mod reader;
 mod rejects;
+mod row_set;
 mod scheduler;
 mod spool;
 

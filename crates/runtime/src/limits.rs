@@ -13,7 +13,9 @@ pub const MAX_CHOSEN_PARTITIONS: u64 = 64;
 /// A spool smaller than this is not worth a write.
 pub const MIN_SPILL_BYTES: usize = 256 << 10;
 /// Rows on an aggregated edge before they are merged for the first time.
-pub const MERGE_ROWS: usize = 64 << 10;
+pub const MERGE_ROWS: u64 = 64 << 10;
+/// The same, where each merge may show rows of an answer that are certain by now.
+pub const EARLY_MERGE_ROWS: u64 = 1 << 10;
 /// Threads of an embedded job.
 pub const MAX_THREADS: usize = 256;
 /// Files of one table.

@@ -1,4 +1,7 @@
 //! One partition of a job: its log's state and the rows that wait for their task.
+//!
+//! Partial aggregates are merged as they come. Where the stage behind them can answer early, each merge also shows which
+//! rows of the answer are certain by now.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,19 +9,30 @@ use std::sync::Arc;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use tenaz_core::{Inbox, Partition, Received, Source, StageId, TableId, Topology};
-use tenaz_engine::{EdgeInput, JobPlan, compact};
+use tenaz_engine::{EdgeInput, JobPlan, MemoryEdge, compact, run_inner};
 
-use crate::limits::MERGE_ROWS;
+use crate::limits::{EARLY_MERGE_ROWS, MERGE_ROWS};
 use crate::spool::{Budget, Spool, SpooledRows};
 use crate::Error;
 
 /// What a partition holds.
 #[derive(Debug)]
 pub(crate) struct PartitionState {
+    partition: Partition,
+    partitions: u16,
     inbox: Inbox,
     edges: BTreeMap<StageId, Arriving>,
     finished: BTreeMap<StageId, Arc<SpooledRows>>,
     budget: Arc<Budget>,
+}
+
+/// What a message brought about.
+#[derive(Debug, Default)]
+pub(crate) struct Arrival {
+    /// Stages that now have all their input.
+    pub(crate) ready: Vec<StageId>,
+    /// Rows of answers that are certain by now, by the stage that will make them.
+    pub(crate) early: Vec<(StageId, RecordBatch)>,
 }
 
 /// Rows that are still arriving over one edge.
@@ -26,6 +40,8 @@ pub(crate) struct PartitionState {
 struct Arriving {
     spool: Spool,
     merge: Merge,
+    /// The stage that can answer early from this edge.
+    early: Option<StageId>,
 }
 
 /// Whether and when the rows of an edge are merged.
@@ -40,33 +56,36 @@ enum Merge {
 impl PartitionState {
     pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>) -> Self {
         let inbox = Inbox::of_partition(topology, partition);
-        Self { inbox, edges: BTreeMap::new(), finished: BTreeMap::new(), budget }
+        let (edges, finished) = (BTreeMap::new(), BTreeMap::new());
+        Self { partition, partitions: topology.partitions(), inbox, edges, finished, budget }
     }
 
-    /// Takes a message in, unless it was seen before. Returns the stages that now have all their input.
+    /// Takes a message in, unless it was seen before.
     pub(crate) fn receive(
         &mut self,
         plan: &JobPlan,
         env: &Arc<RuntimeEnv>,
         source: Source,
         rows: Vec<(StageId, RecordBatch)>,
-    ) -> Result<Vec<StageId>, Error> {
+    ) -> Result<Arrival, Error> {
+        let mut arrival = Arrival::default();
         if self.inbox.receive(source) == Received::Duplicate {
-            return Ok(Vec::new());
+            return Ok(arrival);
         }
         for (edge, batch) in rows {
             let budget = &self.budget;
-            let arriving = self.edges.entry(edge).or_insert_with(|| Arriving {
-                spool: Spool::new(Arc::clone(budget)),
-                merge: match plan.stage(edge).compaction {
-                    Some(_) => Merge::At(MERGE_ROWS as u64),
-                    None => Merge::Never,
-                },
-            });
+            let arriving = self.edges.entry(edge).or_insert_with(|| Arriving::new(plan, edge, Arc::clone(budget)));
             arriving.spool.push(source, batch)?;
-            arriving.merge_if_due(plan, edge, source, env)?;
+            let merged = arriving.merge_if_due(plan, edge, source, env)?;
+            if let (Some(stage), Some(merged)) = (arriving.early, merged) {
+                let rows: Arc<dyn EdgeInput> = Arc::new(MemoryEdge(merged));
+                let inputs = BTreeMap::from([(edge, rows)]);
+                let output = run_inner(plan, stage, self.partition, self.partitions, inputs, env)?;
+                arrival.early.extend(output.results);
+            }
         }
-        Ok(self.inbox.take_ready())
+        arrival.ready = self.inbox.take_ready();
+        Ok(arrival)
     }
 
     pub(crate) fn close_table(&mut self, table: TableId, chunks: u64) -> Result<Vec<StageId>, Error> {
@@ -96,30 +115,48 @@ impl PartitionState {
 }
 
 impl Arriving {
-    /// Partial aggregates are merged as they come, so what rests here is bounded by groups, not by chunks.
+    fn new(plan: &JobPlan, edge: StageId, budget: Arc<Budget>) -> Self {
+        let early = plan.stages.iter().position(|stage| stage.early && stage.reads == [edge]);
+        let early = early.map(|index| StageId(index as u16));
+        let merge = match plan.stage(edge).compaction {
+            Some(_) if early.is_some() => Merge::At(EARLY_MERGE_ROWS),
+            Some(_) => Merge::At(MERGE_ROWS),
+            None => Merge::Never,
+        };
+        Self { spool: Spool::new(budget), merge, early }
+    }
+
+    /// Merges partial aggregates once enough have come, so that what rests here is bounded by groups, not by chunks.
+    /// Returns what is left of them.
     fn merge_if_due(
         &mut self,
         plan: &JobPlan,
         edge: StageId,
         source: Source,
         env: &Arc<RuntimeEnv>,
-    ) -> Result<(), Error> {
-        let Merge::At(due) = self.merge else { return Ok(()) };
+    ) -> Result<Option<Vec<RecordBatch>>, Error> {
+        let Merge::At(due) = self.merge else { return Ok(None) };
         if self.spool.rows() < due {
-            return Ok(());
+            return Ok(None);
         }
         if self.spool.has_spilled() {
             self.merge = Merge::Never;
-            return Ok(());
+            return Ok(None);
         }
         let before = self.spool.rows();
-        let batches = self.spool.take_memory().into_iter().map(|(_, batch)| batch).collect();
-        for batch in compact(plan, edge, batches, env)? {
-            self.spool.push(source, batch)?;
+        let batches = self.spool.take_memory();
+        let merged = compact(plan, edge, batches, env)?;
+        for batch in &merged {
+            self.spool.push(source, batch.clone())?;
         }
         let after = self.spool.rows();
-        let worthwhile = after * 2 <= before;
-        self.merge = if worthwhile { Merge::At((after * 4).max(MERGE_ROWS as u64)) } else { Merge::Never };
-        Ok(())
+        // The next merge comes when the rows have multiplied, so all merges together cost a constant factor. Where
+        // merging hardly helps it is given up, unless somebody waits for what it shows.
+        self.merge = match self.early {
+            Some(_) => Merge::At((after + after / 2).max(EARLY_MERGE_ROWS)),
+            None if after * 2 <= before => Merge::At((after * 4).max(MERGE_ROWS)),
+            None => Merge::Never,
+        };
+        Ok(Some(merged))
     }
 }

@@ -96,16 +96,16 @@ impl Spool {
     }
 
     /// Takes everything that is in memory out, for merging.
-    pub(crate) fn take_memory(&mut self) -> Vec<(Source, RecordBatch)> {
+    pub(crate) fn take_memory(&mut self) -> Vec<RecordBatch> {
         let mut taken = Vec::new();
-        self.entries.retain(|(source, _), held| match held {
+        self.entries.retain(|_, held| match held {
             Held::Memory(batch) => {
-                taken.push((*source, batch.clone()));
+                taken.push(batch.clone());
                 false
             }
             Held::Disk { .. } => true,
         });
-        self.rows -= taken.iter().map(|(_, batch)| batch.num_rows() as u64).sum::<u64>();
+        self.rows -= taken.iter().map(|batch| batch.num_rows() as u64).sum::<u64>();
         self.release();
         taken
     }

@@ -303,6 +303,7 @@ impl Cutter {
             broadcasts: piece.broadcasts.into_iter().collect(),
             edge,
             compaction: None,
+            early: false,
         });
         self.known.insert(key, id);
         Ok(id)
@@ -409,14 +410,10 @@ fn compaction(plan: &Plan, edge: StageId) -> Result<Option<Plan>> {
 }
 
 fn merges_in_any_order(aggregate: &AggregateExec) -> bool {
-    const ORDER_FREE: [&str; 10] =
-        ["count", "sum", "min", "max", "avg", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"];
+    const ORDER_FREE: [&str; 11] = [
+        "count", "distinct_count", "sum", "min", "max", "avg", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor",
+    ];
     aggregate.group_expr().is_single()
         && !aggregate.group_expr().is_empty()
-        && aggregate.aggr_expr().iter().all(|expr| {
-            let exact = expr.expressions().iter().all(|e| {
-                e.data_type(&aggregate.input_schema()).is_ok_and(|t| !t.is_floating())
-            });
-            ORDER_FREE.contains(&expr.fun().name()) && exact && !expr.is_distinct()
-        })
+        && aggregate.aggr_expr().iter().all(|e| ORDER_FREE.contains(&e.fun().name()) && !e.is_distinct())
 }

@@ -8,11 +8,14 @@
 //! [`cut`]). Planning is deterministic: every process makes the same stages with the same numbers from the same text.
 
 mod cut;
+mod dear;
 pub mod describe;
+mod early;
 mod provider;
 mod session;
 pub(crate) mod source;
 mod sql;
+mod subquery;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -57,6 +60,8 @@ pub struct Stage {
     pub edge: Edge,
     /// For an edge that ends in an aggregation: the plan that merges what has arrived so far into less of the same.
     pub compaction: Option<Arc<dyn ExecutionPlan>>,
+    /// Whether rows that this stage makes of incomplete input are certain to be in its final output, too.
+    pub early: bool,
 }
 
 /// What one shared pass over a table must decode.
@@ -118,7 +123,8 @@ impl JobPlan {
                 answers,
             });
         }
-        let stages = cutter.finish()?;
+        let mut stages = cutter.finish()?;
+        early::mark(&mut stages, &queries);
         let scans = shared_scans(&stages);
         let tables = workload.tables.iter().map(|t| t.name.clone()).collect();
         Ok(Self { stages, queries, scans, tables })

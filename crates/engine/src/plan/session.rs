@@ -8,7 +8,9 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tenaz_core::TableId;
 
+use super::dear::Planner;
 use super::provider::WorkloadTable;
+use crate::functions;
 use crate::workload::Workload;
 use crate::{Error, limits};
 
@@ -51,8 +53,10 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
         .with_config(config())
         .with_default_features()
         .with_physical_optimizer_rules(rules)
+        .with_query_planner(Arc::new(Planner))
         .build();
     let context = SessionContext::new_with_state(state);
+    functions::register(&context);
     for (index, table) in workload.tables.iter().enumerate() {
         let id = TableId(index as u16);
         let reference = datafusion::common::TableReference::bare(table.name.as_str());

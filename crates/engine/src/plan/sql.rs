@@ -9,6 +9,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionContext;
 use futures::FutureExt;
 
+use super::dear::dear_filters_last;
+use super::subquery::guard_scalar_subqueries;
 use crate::error::plain;
 use crate::workload::{Query, Workload};
 use crate::{Error, nearest};
@@ -50,6 +52,7 @@ async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSq
     ) {
         return Err(DataFusionError::Plan("only queries (SELECT …, WITH …, VALUES …) can be asked".to_owned()));
     }
+    let logical = guard_scalar_subqueries(dear_filters_last(logical)?)?;
     let (logical, has_order) = total_order(logical);
     let schema = Arc::new(logical.schema().as_arrow().clone());
     let optimized = state.optimize(&logical)?;

@@ -17,5 +17,8 @@ macro_rules! bundle {
     };
 }
 
-pub(crate) const BUNDLED: &[Bundled] =
-    &[bundle!("coffee", "q1.sql", "q2_sold.sql", "q2_profit.sql", "q3.sql", "q4.sql")];
+pub(crate) const BUNDLED: &[Bundled] = &[
+    bundle!("coffee", "q1.sql", "q2_sold.sql", "q2_profit.sql", "q3.sql", "q4.sql"),
+    bundle!("steam", "q1.sql", "q2.sql", "q3.sql", "q4.sql", "q5.sql"),
+    bundle!("books", "q1.sql", "q2.sql", "q3.sql", "q4.sql", "q5.sql"),
+];

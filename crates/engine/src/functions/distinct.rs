@@ -1,0 +1,62 @@
+//! `distinct_count(value)`: `count(DISTINCT value)` in one step.
+//!
+//! DataFusion turns a lone `count(DISTINCT x)` into two groupings one after the other. That scales better, but nothing
+//! is known of a group before all rows are in. In one step the count only ever grows, so a condition such as
+//! `distinct_count(x) >= 10` can be certain early.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::Result;
+use datafusion::functions_aggregate::count::count_udaf;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, SetMonotonicity, Signature, Volatility,
+};
+
+/// Counts different values, nulls apart.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct DistinctCount {
+    signature: Signature,
+    count: Arc<AggregateUDF>,
+}
+
+impl DistinctCount {
+    pub(super) fn new() -> Self {
+        Self { signature: Signature::any(1, Volatility::Immutable), count: count_udaf() }
+    }
+}
+
+impl AggregateUDFImpl for DistinctCount {
+    fn name(&self) -> &str {
+        "distinct_count"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int64)
+    }
+
+    fn is_nullable(&self) -> bool {
+        false
+    }
+
+    fn default_value(&self, _: &DataType) -> Result<datafusion::common::ScalarValue> {
+        Ok(datafusion::common::ScalarValue::Int64(Some(0)))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        self.count.state_fields(StateFieldsArgs { is_distinct: true, ..args })
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.count.accumulator(AccumulatorArgs { is_distinct: true, ..args })
+    }
+
+    fn set_monotonicity(&self, _: &DataType) -> SetMonotonicity {
+        SetMonotonicity::Increasing
+    }
+}

@@ -1,0 +1,12 @@
+-- Titles published 1990 to 1999 with at least 500 reviews.
+WITH nineties AS (
+    SELECT title, authors
+    FROM books
+    WHERE title IS NOT NULL AND year_of(published_date) BETWEEN 1990 AND 1999
+)
+SELECT title, authors
+FROM ratings
+JOIN nineties USING (title)
+GROUP BY title, authors
+HAVING count(*) >= 500
+ORDER BY title

@@ -1,0 +1,13 @@
+-- Of the titles published 1990 to 1999 with at least 500 reviews, the 10 with the highest mean score (tie: title).
+WITH nineties AS (
+    SELECT title, authors
+    FROM books
+    WHERE title IS NOT NULL AND year_of(published_date) BETWEEN 1990 AND 1999
+)
+SELECT title, avg(review_score) AS mean_score
+FROM ratings
+JOIN nineties USING (title)
+GROUP BY title, authors
+HAVING count(*) >= 500 AND avg(review_score) IS NOT NULL
+ORDER BY mean_score DESC, title
+LIMIT 10
