@@ -22,11 +22,12 @@ pub fn text(plan: &JobPlan) -> String {
         for row in displayable(stage.plan.as_ref()).indent(false).to_string().lines() {
             line(&mut out, format_args!("  {row}"));
         }
-        if stage.compaction.is_some() {
-            line(&mut out, format_args!("  => {} (merged as it comes)", edge(plan, stage)));
-        } else {
-            line(&mut out, format_args!("  => {}", edge(plan, stage)));
-        }
+        let remark = match (stage.compaction.is_some(), stage.early) {
+            (true, _) => " (merged as it comes)",
+            (_, true) => " (each as soon as it is certain)",
+            _ => "",
+        };
+        line(&mut out, format_args!("  => {}{remark}", edge(plan, stage)));
     }
     out
 }
@@ -86,6 +87,8 @@ pub struct StageDescription {
     pub query: Option<String>,
     /// Whether partial results are merged as they come.
     pub merged: bool,
+    /// Whether rows are sent as soon as they are certain.
+    pub early: bool,
     /// The operators, outermost first, indented by depth.
     pub plan: Vec<String>,
 }
@@ -115,6 +118,7 @@ pub fn stages(plan: &JobPlan) -> Vec<StageDescription> {
             _ => None,
         },
         merged: stage.compaction.is_some(),
+        early: stage.early,
         plan: displayable(stage.plan.as_ref()).indent(false).to_string().lines().map(str::to_owned).collect(),
     };
     plan.stages.iter().enumerate().map(describe).collect()

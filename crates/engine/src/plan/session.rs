@@ -18,6 +18,10 @@ use crate::{Error, limits};
 /// partitions a job really has is decided when it runs.
 const PLANNED_PARTITIONS: usize = 8;
 
+/// Physical rules that do not fit: cooperative yielding is for plans that share an executor, while a task has its thread
+/// for itself; physical filter pushdown would move dear filters below joins (cheap ones are moved by the logical rule).
+const UNWANTED_RULES: [&str; 3] = ["EnsureCooperative", "FilterPushdown", "FilterPushdown(Post)"];
+
 /// The settings for planning and for running tasks.
 pub(crate) fn config() -> SessionConfig {
     let mut config = SessionConfig::new()
@@ -46,13 +50,11 @@ pub(crate) fn config() -> SessionConfig {
 
 /// A session that knows the workload's tables.
 pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
-    // Cooperative yielding is for plans that share an executor; a task has its thread for itself.
-    let rules =
-        PhysicalOptimizer::new().rules.into_iter().filter(|rule| rule.name() != "EnsureCooperative").collect::<Vec<_>>();
+    let rules = PhysicalOptimizer::new().rules.into_iter().filter(|rule| !UNWANTED_RULES.contains(&rule.name()));
     let state = SessionStateBuilder::new()
         .with_config(config())
         .with_default_features()
-        .with_physical_optimizer_rules(rules)
+        .with_physical_optimizer_rules(rules.collect())
         .with_query_planner(Arc::new(Planner))
         .build();
     let context = SessionContext::new_with_state(state);
