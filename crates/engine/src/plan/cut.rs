@@ -217,7 +217,7 @@ impl Cutter {
         let build = self.piece(build_input)?;
         if probe.single {
             let build = if build.single {
-                build
+                Piece { plan: as_one(build.plan), ..build }
             } else {
                 let edge = self.close(build, Edge::One)?;
                 self.plain_receive(edge, true)
@@ -254,12 +254,7 @@ impl Cutter {
     fn whole(&mut self, node: &Plan) -> Result<Piece> {
         let mut reads = BTreeSet::new();
         let plan = self.whole_below(node, &mut reads)?;
-        let plan: Plan = if plan.properties().output_partitioning().partition_count() > 1 {
-            Arc::new(CoalescePartitionsExec::new(plan))
-        } else {
-            plan
-        };
-        Ok(Piece { reads, ..Piece::constant(plan) })
+        Ok(Piece { reads, ..Piece::constant(as_one(plan)) })
     }
 
     fn whole_below(&mut self, node: &Plan, reads: &mut BTreeSet<StageId>) -> Result<Plan> {
@@ -312,6 +307,14 @@ impl Cutter {
         });
         self.known.insert(key, id);
         Ok(id)
+    }
+}
+
+/// All rows of a plan that runs in one task: a union, say, keeps its branches apart.
+fn as_one(plan: Plan) -> Plan {
+    match plan.properties().output_partitioning().partition_count() {
+        1 => plan,
+        _ => Arc::new(CoalescePartitionsExec::new(plan)),
     }
 }
 
