@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
@@ -60,8 +62,20 @@ impl LeafStage {
             instance.runs = 0;
         }
         instance.runs += 1;
-        Ok(Arc::clone(&instance.plan))
+        with_fresh_tops(Arc::clone(&instance.plan))
     }
+}
+
+/// A sort with a limit remembers the worst row worth keeping, for whoever runs it next. A task knows nothing of other
+/// tasks, so each run gets sorts of its own; they stand above all joins, whose build sides stay shared.
+fn with_fresh_tops(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_down(|node| match node.downcast_ref::<SortExec>() {
+        Some(sort) if sort.fetch().is_some() => {
+            Ok(Transformed::new(node.reset_state()?, true, TreeNodeRecursion::Jump))
+        }
+        _ => Ok(Transformed::no(node)),
+    })
+    .data()
 }
 
 impl LeafRunner {
