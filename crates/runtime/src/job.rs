@@ -83,6 +83,8 @@ pub struct TableReport {
     pub name: String,
     /// Its counts.
     pub counts: tenaz_core::TableLedger,
+    /// The bytes of its files.
+    pub bytes: u64,
     /// Rejected records by reason.
     pub reasons: BTreeMap<&'static str, u64>,
 }
@@ -137,6 +139,7 @@ struct Job<'a> {
     scheduler: Scheduler,
     reader: Mutex<Reader>,
     file_names: Vec<Vec<String>>,
+    table_bytes: Vec<u64>,
     leaves: Vec<OnceLock<LeafRunner>>,
     partitions: Vec<Mutex<PartitionState>>,
     broadcast: Mutex<Broadcast>,
@@ -221,6 +224,7 @@ impl<'a> Job<'a> {
         }
         let names = |table: usize| data.files(table).iter().map(|f| f.name.clone()).collect();
         let file_names = (0..workload.tables.len()).map(names).collect();
+        let table_bytes = (0..workload.tables.len()).map(|table| data.table_bytes(table)).collect();
         let chunk_bytes = options.chunk_bytes(&data);
         let tables = workload.tables.len();
         Ok(Self {
@@ -252,6 +256,7 @@ impl<'a> Job<'a> {
             env,
             budget,
             file_names,
+            table_bytes,
             needs,
             readers,
         })
@@ -375,7 +380,7 @@ impl<'a> Job<'a> {
         progress.records.fetch_add(decoded.records, Ordering::Relaxed);
         progress.rejected.fetch_add(rejected, Ordering::Relaxed);
         let mut account = lock(&self.account);
-        account.ledger.read(table, cut.chunk.records, cut.file_bytes);
+        account.ledger.read(table, cut.chunk.records);
         account.ledger.decoded(table, decoded.batch.num_rows() as u64, rejected);
         if rejected == 0 {
             return Ok(());
@@ -532,6 +537,7 @@ impl<'a> Job<'a> {
         let report = |table: usize| TableReport {
             name: self.workload.tables[table].name.clone(),
             counts: account.ledger.tables()[table],
+            bytes: self.table_bytes[table],
             reasons: account.reasons[table].clone(),
         };
         let rejects = (account.rejects.rows() > 0).then(|| Arc::new(account.rejects.into_input()));

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
     };
     let stop = stop::on_signal()?;
     let progress = Progress::new(workload.tables.len());
-    let watcher = Watcher::new(&plan, &target, screen)?;
+    let watcher = Watcher::new(&plan, &target, screen, &progress)?;
     let options = options(&args.engine);
     let outcome = progress::while_watching(screen, &plan, &data, &progress, &stop, || {
         tenaz_runtime::run(&workload, &plan, data.clone(), &options, &progress, &watcher)
@@ -102,6 +102,7 @@ impl Target {
 /// Looks on while the job runs: streams rows, shows the first bad records.
 struct Watcher<'a> {
     screen: &'a Screen,
+    progress: &'a Progress,
     rejects: AtomicU64,
     stream: Option<Mutex<Stream>>,
 }
@@ -114,7 +115,7 @@ struct Stream {
 }
 
 impl<'a> Watcher<'a> {
-    fn new(plan: &JobPlan, target: &Target, screen: &'a Screen) -> Result<Self> {
+    fn new(plan: &JobPlan, target: &Target, screen: &'a Screen, progress: &'a Progress) -> Result<Self> {
         let stream = match (target, plan.queries.first()) {
             (Target::Stream(format), Some(query)) => {
                 let mut writer = format.writer(BufWriter::with_capacity(1 << 16, stdout()));
@@ -123,7 +124,7 @@ impl<'a> Watcher<'a> {
             }
             _ => None,
         };
-        Ok(Self { screen, rejects: AtomicU64::new(0), stream })
+        Ok(Self { screen, progress, rejects: AtomicU64::new(0), stream })
     }
 
     /// The reason why standard output could not be written, if that is why the job was stopped.
@@ -152,6 +153,10 @@ impl Observer for Watcher<'_> {
         let Some(Ok(mut stream)) = self.stream.as_ref().map(Mutex::lock) else { return };
         if stream.unordered && stream.error.is_none() {
             stream.error = stream.writer.rows(batch).err();
+            if stream.error.is_some() {
+                // Nobody reads on, or nothing can be written: no need to work on.
+                self.progress.stop();
+            }
         }
     }
 

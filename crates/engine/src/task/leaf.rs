@@ -7,7 +7,9 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::execution_plan::{replace_children_if_necessary, reset_plan_states};
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
@@ -52,6 +54,20 @@ struct Instance {
     runs: usize,
 }
 
+/// A top-k passes what it has seen on to later runs of the same instance. That would be right in the end, but a task's
+/// output would depend on what else its thread worked on. So the operators from the root down to a top-k are made anew;
+/// what lies below, such as the build side of a join, is kept.
+fn with_fresh_tops(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let children: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().cloned().collect();
+    let fresh = children.iter().map(with_fresh_tops).collect::<Result<Vec<_>>>()?;
+    if fresh.iter().any(Option::is_some) {
+        let children = fresh.into_iter().zip(children).map(|(new, old)| new.unwrap_or(old)).collect();
+        return Ok(Some(replace_children_if_necessary(Arc::clone(plan), children)?));
+    }
+    let is_top = plan.fetch().is_some() && (plan.is::<SortExec>() || plan.is::<AggregateExec>());
+    is_top.then(|| Arc::clone(plan).reset_state()).transpose()
+}
+
 impl LeafStage {
     fn plan(&self) -> Result<Arc<dyn ExecutionPlan>> {
         let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +76,8 @@ impl LeafStage {
             instance.runs = 0;
         }
         instance.runs += 1;
-        Ok(Arc::clone(&instance.plan))
+        let plan = Arc::clone(&instance.plan);
+        Ok(with_fresh_tops(&plan)?.unwrap_or(plan))
     }
 }
 
