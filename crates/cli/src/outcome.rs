@@ -37,8 +37,21 @@ pub(crate) fn report(error: &anyhow::Error, screen: &Screen) -> ExitCode {
     if error.is::<ReaderGone>() {
         return ExitCode::SUCCESS;
     }
-    screen.error(&format!("{error:#}"));
+    screen.error(&sentence(error));
     ExitCode::from(code(error))
+}
+
+/// The error and its causes in one line; a cause that is already part of the text is not said again.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 fn code(error: &anyhow::Error) -> u8 {
