@@ -50,8 +50,15 @@ impl Finished {
 pub fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenaz"));
     command.args(args).stdin(Stdio::null());
-    for name in ["TENAZ_DATA", "TENAZ_FORMAT", "TENAZ_THREADS", "TENAZ_MEMORY", "TENAZ_CHUNK_SIZE", "TENAZ_PARTITIONS"]
-    {
+    for name in [
+        "TENAZ_DATA",
+        "TENAZ_FORMAT",
+        "TENAZ_THREADS",
+        "TENAZ_MEMORY",
+        "TENAZ_CHUNK_SIZE",
+        "TENAZ_PARTITIONS",
+        "COLUMNS",
+    ] {
         command.env_remove(name);
     }
     command
