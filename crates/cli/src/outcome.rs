@@ -28,6 +28,14 @@ impl std::fmt::Display for ReaderGone {
 
 impl std::error::Error for ReaderGone {}
 
+/// Why standard output could not be written, in the user's words.
+pub(crate) fn stdout_failed(error: std::io::Error) -> anyhow::Error {
+    match error.kind() {
+        std::io::ErrorKind::BrokenPipe => ReaderGone.into(),
+        _ => anyhow::Error::new(error).context("cannot write to standard output"),
+    }
+}
+
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const STOPPED: u8 = 130;

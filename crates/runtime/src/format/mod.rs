@@ -15,6 +15,7 @@ mod table;
 use std::io::{self, Write};
 
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 
 pub use table::TableWriter;
@@ -103,6 +104,14 @@ pub trait RowWriter {
     fn rows(&mut self, batch: &RecordBatch) -> io::Result<()>;
     /// No more rows. Everything is handed to the writer below, and that one is flushed.
     fn end(&mut self) -> io::Result<()>;
+}
+
+/// What went wrong below the Arrow writer, as it was: a reader that has gone must still be known as one.
+fn from_arrow(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        error => io::Error::other(error),
+    }
 }
 
 fn other(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
