@@ -207,7 +207,7 @@ impl<'a> Job<'a> {
         let count = options.partitions(&data).max(1);
         let topology = plan.topology(count)?;
         let budget = Budget::new(options.memory_bytes, options.temp_dir.clone());
-        let pool = FairSpillPool::new(options.memory_bytes.saturating_mul(2));
+        let pool = FairSpillPool::new(options.memory_bytes.saturating_mul(2).max(limits::MIN_WORKING_BYTES));
         let env = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(pool))
             .with_temp_file_path(&options.temp_dir)
@@ -318,8 +318,10 @@ impl<'a> Job<'a> {
                 self.scheduler.files_read();
                 Ok(())
             }
-            Next::TableEnd { table, chunks } => {
+            Next::TableEnd { table, chunks, bytes } => {
                 debug_assert!(scan_after > 0);
+                self.progress.table(usize::from(table.0)).bytes.fetch_add(bytes, Ordering::Relaxed);
+                lock(&self.account).ledger.read(usize::from(table.0), 0, bytes);
                 self.progress.table(usize::from(table.0)).done.store(true, Ordering::Relaxed);
                 self.close_table(table, chunks)
             }

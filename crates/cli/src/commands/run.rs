@@ -16,7 +16,7 @@ use tenaz_runtime::{Answer, DataSet, Observer, Options, Outcome, Progress, Rejec
 
 use crate::args::{EngineArgs, OutputArgs, RunArgs};
 use crate::out_dir::OutDir;
-use crate::outcome::{ReaderGone, Usage};
+use crate::outcome::{Usage, stdout_failed};
 use crate::screen::Screen;
 use crate::summary::{Summary, closing_lines};
 use crate::{progress, stop};
@@ -102,6 +102,7 @@ impl Target {
 /// Looks on while the job runs: streams rows, shows the first bad records.
 struct Watcher<'a> {
     screen: &'a Screen,
+    /// Rows that nobody can read are not worth the work.
     progress: &'a Progress,
     rejects: AtomicU64,
     stream: Option<Mutex<Stream>>,
@@ -119,7 +120,7 @@ impl<'a> Watcher<'a> {
         let stream = match (target, plan.queries.first()) {
             (Target::Stream(format), Some(query)) => {
                 let mut writer = format.writer(BufWriter::with_capacity(1 << 16, stdout()));
-                writer.begin(&query.schema).map_err(reader_gone)?;
+                writer.begin(&query.schema).map_err(stdout_failed)?;
                 Some(Mutex::new(Stream { writer, unordered: !query.ordered, error: None }))
             }
             _ => None,
@@ -130,7 +131,7 @@ impl<'a> Watcher<'a> {
     /// The reason why standard output could not be written, if that is why the job was stopped.
     fn failure(&self) -> Option<anyhow::Error> {
         let mut stream = self.stream.as_ref()?.lock().ok()?;
-        stream.error.take().map(reader_gone)
+        stream.error.take().map(stdout_failed)
     }
 
     /// Ends the stream. The rows of an ordered answer are only known now.
@@ -141,10 +142,10 @@ impl<'a> Watcher<'a> {
         let Some(Ok(mut stream)) = self.stream.as_ref().map(Mutex::lock) else { return Ok(()) };
         if !stream.unordered {
             for batch in outcome.answers.iter().flat_map(Answer::batches) {
-                stream.writer.rows(&batch?).map_err(reader_gone)?;
+                stream.writer.rows(&batch?).map_err(stdout_failed)?;
             }
         }
-        stream.writer.end().map_err(reader_gone)
+        stream.writer.end().map_err(stdout_failed)
     }
 }
 
@@ -165,13 +166,6 @@ impl Observer for Watcher<'_> {
         if count < SHOWN_REJECTS {
             self.screen.say(&format!("rejected: {}: {}: {}", line.place(), line.reason_with_column(), line.text));
         }
-    }
-}
-
-fn reader_gone(error: std::io::Error) -> anyhow::Error {
-    match error.kind() {
-        std::io::ErrorKind::BrokenPipe => ReaderGone.into(),
-        _ => anyhow::Error::new(error).context("cannot write to standard output"),
     }
 }
 
@@ -236,7 +230,7 @@ fn show(outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
             Ok(out.flush()?)
         })();
         shown.map_err(|error| match error.downcast::<std::io::Error>() {
-            Ok(io) => reader_gone(io),
+            Ok(io) => stdout_failed(io),
             Err(other) => other,
         })?;
     }

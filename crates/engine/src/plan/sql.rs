@@ -91,7 +91,7 @@ fn total_order(plan: LogicalPlan) -> (LogicalPlan, bool) {
 
 /// A planning error in the user's words: where, what, and the nearest names.
 pub(super) fn wrong(workload: &Workload, query: &Query, error: &DataFusionError) -> Error {
-    let mut message = plain(error);
+    let mut message = parser_message(error).unwrap_or_else(|| plain(error));
     let mut place = String::new();
     if let Some(span) = error.diagnostic().and_then(|d: &Diagnostic| d.span) {
         place = format!(":{}:{}", span.start.line, span.start.column);
@@ -104,6 +104,13 @@ pub(super) fn wrong(workload: &Workload, query: &Query, error: &DataFusionError)
         message = better;
     }
     Error::Sql { query: query.origin.clone(), place, message }
+}
+
+/// What the parser says; DataFusion would show it as Rust's debug output.
+fn parser_message(error: &DataFusionError) -> Option<String> {
+    let DataFusionError::SQL(parser, _) = error.find_root() else { return None };
+    let text = parser.to_string();
+    Some(text.strip_prefix("sql parser error: ").unwrap_or(&text).to_owned())
 }
 
 /// sqlparser puts the place at the end of its text.
