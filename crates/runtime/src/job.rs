@@ -321,7 +321,6 @@ impl<'a> Job<'a> {
             Next::TableEnd { table, chunks, bytes } => {
                 debug_assert!(scan_after > 0);
                 self.progress.table(usize::from(table.0)).bytes.fetch_add(bytes, Ordering::Relaxed);
-                lock(&self.account).ledger.read(usize::from(table.0), 0, bytes);
                 self.progress.table(usize::from(table.0)).done.store(true, Ordering::Relaxed);
                 self.close_table(table, chunks)
             }
