@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::screen::Screen;
+use crate::screen::{Screen, printable};
 
 /// The user's command cannot mean anything.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) fn report(error: &anyhow::Error, screen: &Screen) -> ExitCode {
     if error.is::<ReaderGone>() {
         return ExitCode::SUCCESS;
     }
-    screen.error(&sentence(error));
+    screen.error(&printable(&sentence(error)));
     ExitCode::from(code(error))
 }
 

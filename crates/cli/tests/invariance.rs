@@ -26,10 +26,20 @@ fn results(data: &Path, more: &[&str]) -> (BTreeMap<String, Vec<u8>>, serde_json
     (files, summary["queries"].clone(), summary["tables"].clone())
 }
 
+/// Leaves out other months: chunks of a few records each make a long job of even the smallest data set.
+fn keep_months(data: &Path, months: &[&str]) {
+    for table in ["transactions", "transaction_items", "users"] {
+        for name in files(&data.join(table)).keys().filter(|name| !months.iter().any(|month| name.contains(month))) {
+            fs::remove_file(data.join(table).join(name)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn threads_chunks_partitions_and_memory_never_change_a_byte() {
     let data = tempfile::tempdir().unwrap();
     generated(data.path(), "0.0001", "5");
+    keep_months(data.path(), &["202312", "202401", "202407", "202506"]);
     let first = results(data.path(), &[]);
     assert_eq!(first.0.len(), QUERIES.len());
     for threads in ["1", "2", "4"] {
@@ -49,7 +59,7 @@ fn threads_chunks_partitions_and_memory_never_change_a_byte() {
 #[test]
 fn a_tiny_memory_never_changes_a_byte() {
     let data = tempfile::tempdir().unwrap();
-    generated(data.path(), "0.004", "6");
+    generated(data.path(), "0.002", "6");
     let first = results(data.path(), &[]);
     for more in [
         ["--memory", "64K", "--threads", "1", "--partitions", "1"],

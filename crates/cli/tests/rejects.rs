@@ -305,3 +305,16 @@ fn a_header_that_names_other_columns_fails_with_the_file_and_the_column() {
     let done = tenaz(["run", "coffee", "--quiet", "--data", data, "--query", "q4"]).must(1);
     done.says(&["users/users_202401.csv", "column 2 is named \"sex\", expected \"gender\""]);
 }
+
+#[test]
+fn bad_records_cannot_play_tricks_on_the_terminal_and_are_kept_as_they_are_in_the_file() {
+    let shop = Shop::new();
+    let trick = "\"\u{1b}[2J\nnew line\",one,1,,,1.0,0.0,1.0,";
+    shop.lines("transactions/transactions_202401.csv", TRANSACTIONS, [trick]);
+    let out = tempfile::tempdir().unwrap();
+    let told = run_coffee(shop.path(), out.path(), &["--query", "q1"]).must(0);
+    assert!(!told.err.contains('\u{1b}') && told.err.contains("⏎new line"), "{:?}", told.err);
+    assert_eq!(reported(out.path())[0].1, trick);
+    shop.lines("transactions/transactions_202401.csv", TRANSACTIONS, ["a,\"on\ne\",1,,,1.0,0.0,1.0,"]);
+    run_coffee(shop.path(), out.path(), &["--quiet", "--strict"]).must(1).says(&["line 2", "store_id"]);
+}

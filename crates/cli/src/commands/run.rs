@@ -17,7 +17,7 @@ use tenaz_runtime::{Answer, DataSet, Observer, Options, Outcome, Progress, Rejec
 use crate::args::{EngineArgs, OutputArgs, RunArgs};
 use crate::out_dir::OutDir;
 use crate::outcome::{Usage, stdout_failed};
-use crate::screen::Screen;
+use crate::screen::{Screen, printable};
 use crate::summary::{Summary, closing_lines};
 use crate::{progress, stop};
 
@@ -164,7 +164,8 @@ impl Observer for Watcher<'_> {
     fn reject(&self, line: &RejectLine) {
         let count = self.rejects.fetch_add(1, Ordering::Relaxed);
         if count < SHOWN_REJECTS {
-            self.screen.say(&format!("rejected: {}: {}: {}", line.place(), line.reason_with_column(), line.text));
+            let text = format!("rejected: {}: {}: {}", line.place(), line.reason_with_column(), line.text);
+            self.screen.say(&printable(&text));
         }
     }
 }
@@ -240,7 +241,8 @@ fn show(outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
 fn tell(outcome: &Outcome, watcher: &Watcher<'_>, out: Option<&Path>, screen: &Screen) {
     let rejects = watcher.rejects.load(Ordering::Relaxed);
     if rejects > SHOWN_REJECTS {
-        let where_all = if out.is_some() { "rejects.csv has them all" } else { "--out DIR writes them all to rejects.csv" };
+        let where_all =
+            if out.is_some() { "rejects.csv has them all" } else { "--out DIR writes them all to rejects.csv" };
         screen.say(&format!("rejected: … and {} more; {where_all}", HumanCount(rejects - SHOWN_REJECTS)));
     }
     screen.say(&format!("\n{}", closing_lines(outcome)));

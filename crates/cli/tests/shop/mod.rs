@@ -28,9 +28,9 @@ impl Shop {
         let shop = Self { dir: tempfile::tempdir().unwrap() };
         shop.file("menu_items/menu_items.csv", MENU)
             .file("stores/stores.csv", STORES)
-            .file("transactions/transactions_202401.csv", &format!("{TRANSACTIONS}\n"))
-            .file("transaction_items/transaction_items_202401.csv", &format!("{ITEMS}\n"))
-            .file("users/users_202401.csv", &format!("{USERS}\n"))
+            .file("transactions/transactions_202401.csv", format!("{TRANSACTIONS}\n"))
+            .file("transaction_items/transaction_items_202401.csv", format!("{ITEMS}\n"))
+            .file("users/users_202401.csv", format!("{USERS}\n"))
             .file("vouchers/vouchers.csv", "voucher_id,voucher_code,discount_type,discount_value,valid_from,valid_to\n")
             .file("payment_methods/payment_methods.csv", "method_id,method_name,category\n");
         shop
