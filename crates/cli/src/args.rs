@@ -50,7 +50,9 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tenaz generate coffee --out data\n  tenaz generate coffee --scale 0.05 --seed 7 --out data")]
+#[command(
+    after_help = "Examples:\n  tenaz generate coffee --out data\n  tenaz generate coffee --scale 0.05 --seed 7 --out data"
+)]
 pub(crate) struct GenerateArgs {
     /// Which data set.
     #[arg(value_name = "coffee|steam|books", value_parser = dataset)]
@@ -122,7 +124,9 @@ pub(crate) struct EngineArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tenaz explain coffee --query q4\n  tenaz explain coffee --format dot | dot -Tsvg > coffee.svg")]
+#[command(
+    after_help = "Examples:\n  tenaz explain coffee --query q4\n  tenaz explain coffee --format dot | dot -Tsvg > coffee.svg"
+)]
 pub(crate) struct ExplainArgs {
     /// A bundled workload (coffee, …) or the path of a workload file.
     #[arg(value_name = "WORKLOAD")]
@@ -157,7 +161,9 @@ fn format(text: &str) -> Result<Format, String> {
     Format::ALL.iter().copied().find(|f| f.name() == text).ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
         match text {
-            "parquet" => "this tenaz was built without it; build with `cargo build --release --features parquet`".to_owned(),
+            "parquet" => {
+                "this tenaz was built without it; build with `cargo build --release --features parquet`".to_owned()
+            }
             _ => format!("write one of {}", names.join(", ")),
         }
     })

@@ -26,8 +26,8 @@ pub(crate) fn with_file(command: Command) -> Result<Command> {
 }
 
 fn apply(mut command: Command, text: &str, file: &str) -> Result<Command> {
-    let settings: BTreeMap<String, toml::Value> = toml::from_str(text)
-        .map_err(|e| Usage(format!("{file}: {}", e.to_string().trim().replace('\n', " "))))?;
+    let settings: BTreeMap<String, toml::Value> =
+        toml::from_str(text).map_err(|e| Usage(format!("{file}: {}", e.to_string().trim().replace('\n', " "))))?;
     let known = setting_names(&command);
     for (name, value) in settings {
         if !known.contains(&name) {

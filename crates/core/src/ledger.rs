@@ -31,7 +31,11 @@ pub struct Imbalance {
 impl fmt::Display for Imbalance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TableLedger { records, accepted, rejected } = self.counts;
-        write!(f, "{records} records were read, but {accepted} accepted + {rejected} rejected = {}", accepted + rejected)
+        write!(
+            f,
+            "{records} records were read, but {accepted} accepted + {rejected} rejected = {}",
+            accepted + rejected
+        )
     }
 }
 

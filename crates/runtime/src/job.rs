@@ -343,7 +343,8 @@ impl<'a> Job<'a> {
 
     fn leaf_task(&self, cut: &CutChunk, decoders: &mut BTreeMap<usize, Decoder>) -> Result<(), Error> {
         let decoder = self.decoder(cut, decoders)?;
-        let decoded = decoder.decode(&cut.chunk.data, cut.chunk.byte, cut.chunk.line).map_err(tenaz_engine::Error::from)?;
+        let decoded =
+            decoder.decode(&cut.chunk.data, cut.chunk.byte, cut.chunk.line).map_err(tenaz_engine::Error::from)?;
         let source = cut.source();
         self.account_for(cut, &decoded)?;
         let input = LeafInput { source, rows: decoded.batch };
@@ -352,7 +353,11 @@ impl<'a> Job<'a> {
         self.deliver(source, &stages, output)
     }
 
-    fn decoder<'d>(&self, cut: &CutChunk, decoders: &'d mut BTreeMap<usize, Decoder>) -> Result<&'d mut Decoder, Error> {
+    fn decoder<'d>(
+        &self,
+        cut: &CutChunk,
+        decoders: &'d mut BTreeMap<usize, Decoder>,
+    ) -> Result<&'d mut Decoder, Error> {
         match decoders.entry(cut.scan) {
             std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -563,4 +568,3 @@ fn guarded(task: impl Fn() -> String, work: impl FnOnce() -> Result<(), Error>) 
         Err(Error::Crashed { task: task(), message })
     })
 }
-

@@ -15,10 +15,10 @@ use tenaz_core::{Partition, Source, StageId};
 
 use super::run::{run_plan, task_context};
 use super::{EdgeInput, TaskOutput};
+use crate::Error;
 use crate::limits::{BATCH_ROWS, RUNS_PER_INSTANCE};
 use crate::plan::source::TaskRows;
 use crate::plan::{Edge, JobPlan, ScanPlan, session_config};
-use crate::Error;
 
 /// A decoded chunk: the columns of the shared scan.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use tenaz_csv::{Column, Header, Kind, Layout};
 use toml::Spanned;
 
 use super::file::{ColumnEntry, QueryEntry, TableEntry, WorkloadFile};
-use super::{Query, Role, Table, Workload};
+use super::{Query, Role, Table, Workload, parse_kind};
 use crate::limits::{MAX_COLUMNS, MAX_NAME};
 use crate::{Error, nearest};
 
@@ -178,25 +178,8 @@ impl Here<'_> {
     }
 
     fn kind(&self, column: &ColumnEntry) -> Result<Kind, Error> {
-        let text = column.kind.get_ref().trim();
-        let kind = match text {
-            "int" => Kind::Int { float_text: column.float_text.as_ref().is_some_and(|f| *f.get_ref()) },
-            "float" => Kind::Float,
-            "timestamp" => Kind::Timestamp,
-            "date" => Kind::Date,
-            "text" => Kind::Text,
-            "bool" => {
-                let spelled = |given: &Option<Spanned<Vec<String>>>, default: &[&str]| match given {
-                    Some(words) => words.get_ref().clone(),
-                    None => default.iter().map(|w| (*w).to_owned()).collect(),
-                };
-                Kind::Bool {
-                    yes: spelled(&column.yes, &["True", "true", "TRUE"]),
-                    no: spelled(&column.no, &["False", "false", "FALSE"]),
-                }
-            }
-            _ => return self.decimal(column, text),
-        };
+        let kind =
+            parse_kind(column.kind.get_ref().trim()).map_err(|e| self.wrong(column.kind.span(), e.problem, e.cure))?;
         if let (Some(flag), false) = (&column.float_text, matches!(kind, Kind::Int { .. })) {
             return Err(self.wrong(flag.span(), "float_text is only for type = \"int\"", "remove float_text"));
         }
@@ -204,30 +187,12 @@ impl Here<'_> {
         if let (Some(words), false) = (spelling, matches!(kind, Kind::Bool { .. })) {
             return Err(self.wrong(words.span(), "yes and no are only for type = \"bool\"", "remove them"));
         }
-        Ok(kind)
-    }
-
-    fn decimal(&self, column: &ColumnEntry, text: &str) -> Result<Kind, Error> {
-        let numbers = text.strip_prefix("decimal(").and_then(|rest| rest.strip_suffix(')'));
-        let Some((precision, scale)) = numbers.and_then(|n| n.split_once(',')) else {
-            const KNOWN: [&str; 7] = ["int", "decimal(15,2)", "float", "timestamp", "date", "bool", "text"];
-            let close = nearest(text, KNOWN);
-            let cure = match close.first() {
-                Some(close) => format!("did you mean {close:?}?"),
-                None => format!("write one of {}", KNOWN.map(|k| format!("{k:?}")).join(", ")),
-            };
-            return Err(self.wrong(column.kind.span(), format!("the type {text:?} is not known"), cure));
-        };
-        match (precision.trim().parse::<u8>(), scale.trim().parse::<i8>()) {
-            (Ok(precision), Ok(scale)) if (1..=38).contains(&precision) && scale >= 0 && scale as u8 <= precision => {
-                Ok(Kind::Decimal { precision, scale })
-            }
-            _ => {
-                let cure =
-                    "write decimal(P,S) with P from 1 to 38 digits in all and S from 0 to P of them behind the point";
-                Err(self.wrong(column.kind.span(), format!("the type {text:?} has impossible numbers"), cure))
-            }
-        }
+        let given = |words: &Option<Spanned<Vec<String>>>, usual| words.as_ref().map_or(usual, |w| w.get_ref().clone());
+        Ok(match kind {
+            Kind::Int { .. } => Kind::Int { float_text: column.float_text.as_ref().is_some_and(|f| *f.get_ref()) },
+            Kind::Bool { yes, no } => Kind::Bool { yes: given(&column.yes, yes), no: given(&column.no, no) },
+            kind => kind,
+        })
     }
 
     fn query(&self, entry: &QueryEntry, read_sql: ReadSql<'_>) -> Result<Query, Error> {
