@@ -32,7 +32,8 @@ pub(super) fn parse(file: &str, text: &str, read_sql: ReadSql<'_>) -> Result<Wor
     let mut queries: Vec<Query> = Vec::new();
     for entry in &parsed.query {
         let query = here.query(entry, read_sql)?;
-        if queries.iter().any(|q| q.name == query.name) {
+        if queries.iter().any(|q| q.name.eq_ignore_ascii_case(&query.name)) {
+            // Result files are called after queries, and not every file system tells Q from q.
             let problem = format!("query {:?} is declared twice", query.name);
             return Err(here.wrong(entry.name.span(), problem, "give each query a name of its own"));
         }
@@ -186,6 +187,12 @@ impl Here<'_> {
         let spelling = column.yes.as_ref().or(column.no.as_ref());
         if let (Some(words), false) = (spelling, matches!(kind, Kind::Bool { .. })) {
             return Err(self.wrong(words.span(), "yes and no are only for type = \"bool\"", "remove them"));
+        }
+        if let (Some(yes), Some(no)) = (&column.yes, &column.no)
+            && let Some(both) = yes.get_ref().iter().find(|word| no.get_ref().contains(word))
+        {
+            let problem = format!("{both:?} means yes and no");
+            return Err(self.wrong(no.span(), problem, "give each spelling one meaning"));
         }
         let given = |words: &Option<Spanned<Vec<String>>>, usual| words.as_ref().map_or(usual, |w| w.get_ref().clone());
         Ok(match kind {
