@@ -33,6 +33,8 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args, &screen),
         Command::Demo(args) => commands::demo::demo(&args, &screen),
         Command::Generate(args) => commands::generate::generate(&args, &screen),
+        Command::Sql(args) => commands::sql::sql(&args, &screen),
+        Command::Init(args) => commands::init::init(&args, &screen),
         Command::Explain(args) => commands::explain::explain(&args, &screen),
         Command::Completions(args) => commands::completions::completions(&args),
     };

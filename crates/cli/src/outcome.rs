@@ -74,6 +74,9 @@ fn code(error: &anyhow::Error) -> u8 {
     if matches!(error.downcast_ref::<tenaz_generate::Error>(), Some(tenaz_generate::Error::Scale { .. })) {
         return USAGE;
     }
+    if matches!(error.downcast_ref::<tenaz_infer::Error>(), Some(tenaz_infer::Error::Types { .. })) {
+        return USAGE;
+    }
     match error.downcast_ref::<Engine>() {
         Some(Engine::UnknownWorkload { .. } | Engine::UnknownQuery { .. }) => USAGE,
         _ => FAILED,

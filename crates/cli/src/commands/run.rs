@@ -1,5 +1,6 @@
 //! `tenaz run`
 
+use std::collections::BTreeMap;
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::path::Path;
 use std::sync::Mutex;
@@ -26,9 +27,27 @@ const SHOWN_REJECTS: u64 = 10;
 
 pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
     let workload = Workload::load(&args.workload)?.select(&args.query)?;
-    let target = Target::new(&workload, &args.output)?;
-    let plan = JobPlan::new(&workload)?;
-    let data = DataSet::find(&args.data, &workload, &plan)?;
+    answer(&workload, &args.data, &args.output, &args.engine, screen).map(drop)
+}
+
+/// The columns whose values made records bad, by table: how many records each.
+pub(crate) type Misfits = BTreeMap<(String, String), u64>;
+
+/// Answers all queries of a workload and hands the answers out.
+pub(crate) fn answer(
+    workload: &Workload,
+    data: &Path,
+    output: &OutputArgs,
+    engine: &EngineArgs,
+    screen: &Screen,
+) -> Result<Misfits> {
+    if workload.queries.is_empty() {
+        let text = format!("workload {} asks nothing; add a [[query]] with name and sql to its file", workload.name);
+        return Err(Usage(text).into());
+    }
+    let target = Target::new(workload, output)?;
+    let plan = JobPlan::new(workload)?;
+    let data = DataSet::find(data, workload, &plan)?;
     let out = match &target {
         Target::Dir(dir, _) => Some(OutDir::create(dir)?),
         _ => None,
@@ -36,19 +55,19 @@ pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
     let stop = stop::on_signal()?;
     let progress = Progress::new(workload.tables.len());
     let watcher = Watcher::new(&plan, &target, screen, &progress)?;
-    let options = options(&args.engine);
+    let options = options(engine);
     let outcome = progress::while_watching(screen, &plan, &data, &progress, &stop, || {
-        tenaz_runtime::run(&workload, &plan, data.clone(), &options, &progress, &watcher)
+        tenaz_runtime::run(workload, &plan, data.clone(), &options, &progress, &watcher)
     });
     let outcome = outcome.map_err(|error| watcher.failure().unwrap_or_else(|| error.into()))?;
     watcher.finish(&outcome)?;
     match (&target, out) {
-        (Target::Dir(_, format), Some(out)) => write_files(out, *format, &workload, &outcome)?,
-        (Target::Screen(format), _) => show(&outcome, *format, args.output.rows)?,
+        (Target::Dir(_, format), Some(out)) => write_files(out, *format, workload, &outcome)?,
+        (Target::Screen(format), _) => show(&outcome, *format, output.rows)?,
         _ => {}
     }
-    tell(&outcome, &watcher, args.output.out.as_deref(), screen);
-    Ok(())
+    tell(&outcome, &watcher, output.out.as_deref(), screen);
+    Ok(watcher.misfits.into_inner().unwrap_or_default())
 }
 
 fn options(args: &EngineArgs) -> Options {
@@ -105,6 +124,7 @@ struct Watcher<'a> {
     /// Rows that nobody can read are not worth the work.
     progress: &'a Progress,
     rejects: AtomicU64,
+    misfits: Mutex<Misfits>,
     stream: Option<Mutex<Stream>>,
 }
 
@@ -125,7 +145,7 @@ impl<'a> Watcher<'a> {
             }
             _ => None,
         };
-        Ok(Self { screen, progress, rejects: AtomicU64::new(0), stream })
+        Ok(Self { screen, progress, rejects: AtomicU64::new(0), misfits: Mutex::default(), stream })
     }
 
     /// The reason why standard output could not be written, if that is why the job was stopped.
@@ -163,6 +183,9 @@ impl Observer for Watcher<'_> {
 
     fn reject(&self, line: &RejectLine) {
         let count = self.rejects.fetch_add(1, Ordering::Relaxed);
+        if let (Some(column), Ok(mut misfits)) = (&line.column, self.misfits.lock()) {
+            *misfits.entry((line.table.clone(), column.clone())).or_default() += 1;
+        }
         if count < SHOWN_REJECTS {
             let text = format!("rejected: {}: {}: {}", line.place(), line.reason_with_column(), line.text);
             self.screen.say(&printable(&text));

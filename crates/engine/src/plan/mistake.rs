@@ -86,7 +86,7 @@ const ELSEWHERE: [(&str, &str); 18] = [
 ];
 
 /// Clauses of a query: a word near one of these, where the parser stumbles, is probably meant to be one.
-const CLAUSES: [&str; 24] = [
+const CLAUSES: [&str; 21] = [
     "SELECT",
     "FROM",
     "WHERE",
@@ -107,9 +107,6 @@ const CLAUSES: [&str; 24] = [
     "VALUES",
     "DISTINCT",
     "BETWEEN",
-    "WHEN",
-    "THEN",
-    "ELSE",
     "PARTITION",
 ];
 
@@ -209,6 +206,8 @@ type Told = (Option<Location>, String);
 impl Case<'_> {
     /// The parser's complaint. It puts the place at the end of its text, and none if the text ends too early.
     fn syntax(&self, text: &str) -> Option<Told> {
+        let text =
+            text.trim_start_matches("sql parser error: ").trim_start_matches("ParserError(\"").trim_end_matches("\")");
         let (what, place) = match text.split_once(" at Line: ") {
             Some((what, rest)) => {
                 let (line, column) = rest.split_once(", Column: ")?;
@@ -218,13 +217,17 @@ impl Case<'_> {
             None if text.ends_with("found: EOF") => (text, self.tokens.last()?.span.end),
             None => return None,
         };
-        let what = what.trim_start_matches("sql parser error: ").trim_start_matches("ParserError(\"");
-        let what = match what.strip_prefix("Expected: ").and_then(|rest| rest.rsplit_once(", found: ")) {
-            Some((expected, "EOF")) => format!("expected {expected}, but the query ends here"),
-            Some((expected, found)) => format!("expected {expected}, found {found}"),
-            None => what.to_owned(),
+        let expectation = what.strip_prefix("Expected: ").or_else(|| what.strip_prefix("Expected "));
+        let Some((expected, found)) = expectation.and_then(|rest| rest.rsplit_once(", found: ")) else {
+            return Some((Some(place), what.to_owned()));
         };
-        Some((Some(place), format!("{what}{}", self.meant_clause(place))))
+        // Sometimes the parser has gone one token too far.
+        let at = self.tokens.iter().position(|t| t.span.start == place);
+        let before = at.and_then(|at| at.checked_sub(1)).map(|before| &self.tokens[before]);
+        let too_far = at.is_some_and(|at| self.tokens[at].token.to_string() != found);
+        let place = before.filter(|t| too_far && t.token.to_string() == found).map_or(place, |t| t.span.start);
+        let found = if found == "EOF" { "but the query ends here".to_owned() } else { format!("found {found}") };
+        Some((Some(place), format!("expected {expected}, {found}{}", self.meant_clause(place))))
     }
 
     /// A misspelt word of SQL stands where the parser stumbles, or one or two words before: `a FORM t` reads like an alias.
@@ -342,6 +345,10 @@ impl Case<'_> {
             return Some((place, format!("there is no function {name:?}; write {here}")));
         }
         let state = self.context.state();
+        if state.window_functions().contains_key(&name.to_lowercase()) {
+            let text = format!("the function {name:?} needs a window: {name}(…) OVER (PARTITION BY … ORDER BY …)");
+            return Some((place, text));
+        }
         let names = state
             .scalar_functions()
             .keys()
@@ -360,7 +367,7 @@ impl Case<'_> {
     /// Everything else, with types named as workload files name them; the place is that of the function or operator at fault.
     fn other(&self, text: &str) -> Told {
         let text = text.split("\tCandidate functions:").next().unwrap_or(text).trim();
-        let text = named_types(text);
+        let text = shortened(&named_types(text));
         let quoted = text.split('\'').nth(1).and_then(|call| call.split('(').next()).filter(|name| !name.is_empty());
         let place = quoted
             .and_then(|name| self.word(name, |_, after| after == Some(&Token::LParen)))
@@ -407,6 +414,36 @@ fn cure(word: &str, names: &[&str]) -> String {
             all.truncate(SHOWN_NAMES);
             format!("there are {}{more}", all.join(", "))
         }
+    }
+}
+
+/// DataFusion's longer texts, said in fewer words.
+fn shortened(text: &str) -> String {
+    if let Some(rest) = text.strip_prefix("Column in SELECT must be in GROUP BY or an aggregate function")
+        && let Some(column) = rest.split('"').nth(1)
+    {
+        return format!("{column} must be in GROUP BY, or inside an aggregate function such as max({column})");
+    }
+    let Some((function, errors)) = text.split_once(" failed to match any signature, errors: ") else {
+        return text.to_owned();
+    };
+    let name = function.rsplit("Function ").next().unwrap_or(function);
+    let first = errors.split(".,").next().unwrap_or(errors);
+    if let Some(found) = first
+        .split("(DataType: ")
+        .nth(1)
+        .and_then(|rest| rest.split_once(")."))
+        .map(|(found, _)| found)
+        .or_else(|| first.split("(DataType: ").nth(1).map(|rest| rest.trim_end_matches([')', '.'])))
+    {
+        return format!("the function {name} does not take a value of type {found}");
+    }
+    match first.split_once(" expects ") {
+        Some((_, counts)) => {
+            let counts = counts.split(',').next().unwrap_or(counts).trim_end_matches('.');
+            format!("the function {name} expects {}", counts.replace(" but received ", ", not "))
+        }
+        None => format!("the function {name} does not take these arguments"),
     }
 }
 
