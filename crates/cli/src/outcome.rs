@@ -45,7 +45,9 @@ pub(crate) fn report(error: &anyhow::Error, screen: &Screen) -> ExitCode {
     if error.is::<ReaderGone>() {
         return ExitCode::SUCCESS;
     }
-    screen.error(&printable(&sentence(error)));
+    // An error may show a line of SQL with a mark below it; whatever else a text holds is made harmless.
+    let lines: Vec<String> = sentence(error).lines().map(printable).collect();
+    screen.error(&lines.join("\n"));
     ExitCode::from(code(error))
 }
 

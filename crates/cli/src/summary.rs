@@ -75,8 +75,9 @@ pub(crate) fn closing_lines(outcome: &Outcome) -> String {
     let seconds = outcome.elapsed.as_secs_f64();
     let bytes: u64 = outcome.tables.iter().map(|t| t.bytes).sum();
     lines.push_str(&format!(
-        "{} tables, {} records = {} accepted + {} rejected, {} in {seconds:.2} s ({}/s)",
+        "{} {}, {} records = {} accepted + {} rejected, {} in {seconds:.2} s ({}/s)",
         outcome.tables.len(),
+        if outcome.tables.len() == 1 { "table" } else { "tables" },
         HumanCount(sum(|c| c.records)),
         HumanCount(sum(|c| c.accepted)),
         HumanCount(sum(|c| c.rejected)),
