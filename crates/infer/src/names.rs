@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_name_is_given_once_and_never_too_long() {
         let mut names = Names::default();
-        let mut give = |wanted: &str| names.give(wanted, "c").unwrap();
+        let mut give = |wanted: &str| names.give(wanted, "c").expect("no mistake");
         assert_eq!(give("a"), "a");
         assert_eq!(give("A"), "a_2");
         assert_eq!(give("a"), "a_3");

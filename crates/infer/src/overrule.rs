@@ -105,10 +105,10 @@ mod tests {
 
     #[test]
     fn a_column_is_overruled_in_one_table_or_in_all() {
-        assert_eq!(kinds("zip=text").unwrap(), "date text date date");
-        assert_eq!(kinds("id=int").unwrap(), "int date int date");
-        assert_eq!(kinds("Orders.ID=int, name=decimal(12,2)").unwrap(), "int date date decimal(12,2)");
-        assert_eq!(kinds("").unwrap(), "date date date date");
+        assert_eq!(kinds("zip=text").expect("no mistake"), "date text date date");
+        assert_eq!(kinds("id=int").expect("no mistake"), "int date int date");
+        assert_eq!(kinds("Orders.ID=int, name=decimal(12,2)").expect("no mistake"), "int date date decimal(12,2)");
+        assert_eq!(kinds("").expect("no mistake"), "date date date date");
     }
 
     #[test]
@@ -120,8 +120,8 @@ mod tests {
             ("zip", "--types zip: there is no =; write column=type or table.column=type"),
             ("zip=txt", "--types zip=txt: the type \"txt\" is not known; did you mean \"text\"?"),
         ] {
-            assert_eq!(kinds(list).unwrap_err(), text);
+            assert_eq!(kinds(list).expect_err("a mistake"), text);
         }
-        assert!(kinds("zip=decimal(99,2)").unwrap_err().contains("impossible numbers"));
+        assert!(kinds("zip=decimal(99,2)").expect_err("a mistake").contains("impossible numbers"));
     }
 }

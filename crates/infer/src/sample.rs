@@ -71,9 +71,26 @@ fn add<'a>(evidence: &mut [Evidence], records: impl Iterator<Item = <Records<'a>
 /// Where the first record of a block from inside a file starts; none: it cannot be told.
 ///
 /// The block may start inside quotes. Of two line starts with an odd number of quotes between them, one is inside. So there are two
-/// guesses, the first line start of either kind, and the one from which more records have the right number of fields is taken. If
-/// all lines are of one kind, no quotes span lines.
+/// guesses, the first line start of either kind. From the wrong one, too, records are soon read right, because a quote inside an
+/// unquoted field is literal: from where both guesses agree, both are right. If they never do, the one from which more records
+/// have the right number of fields is taken. If all lines are of one kind, no quotes span lines.
 fn record_start(shape: &Shape, block: &[u8], whole: bool) -> Option<usize> {
+    let guess = |start: usize| Guess::new(shape, block, whole, start);
+    let chosen = match guesses(block).map(|start| start.map(guess)) {
+        [Some(one), Some(other)] => match one.starts.iter().find(|start| other.starts.binary_search(start).is_ok()) {
+            Some(agreed) => guess(*agreed),
+            None if one.bad == other.bad => return None,
+            None if one.bad < other.bad => one,
+            None => other,
+        },
+        [one, other] => one.or(other)?,
+    };
+    let is_likely = chosen.bad * 20 <= chosen.starts.len();
+    chosen.starts.first().copied().filter(|_| is_likely)
+}
+
+/// The first line start with an even number of quotes before it, and the first with an odd number.
+fn guesses(block: &[u8]) -> [Option<usize>; 2] {
     let mut firsts = [None, None];
     let (mut quotes, mut from) = (0, 0);
     for start in line_starts(block).filter(|start| *start < block.len()) {
@@ -84,18 +101,28 @@ fn record_start(shape: &Shape, block: &[u8], whole: bool) -> Option<usize> {
             break;
         }
     }
-    let bad_records = |start: usize| {
-        let (mut bad, mut all) = (0, 0);
-        for fields in Records::new(&block[start..], shape.delimiter, whole) {
-            all += 1;
-            bad += usize::from(fields.is_none_or(|fields| fields.len() != shape.columns));
+    firsts
+}
+
+/// A block as it is read from a guessed start.
+struct Guess {
+    /// Where its records start.
+    starts: Vec<usize>,
+    /// Records with a wrong number of fields.
+    bad: usize,
+}
+
+impl Guess {
+    fn new(shape: &Shape, block: &[u8], whole: bool, start: usize) -> Self {
+        let mut guess = Self { starts: Vec::new(), bad: 0 };
+        let mut records = Records::new(&block[start..], shape.delimiter, whole);
+        let mut at = start;
+        while let Some(fields) = records.next() {
+            guess.starts.push(at);
+            guess.bad += usize::from(fields.is_none_or(|fields| fields.len() != shape.columns));
+            at = start + records.position();
         }
-        (all > 0 && bad * 20 <= all).then_some((bad, start))
-    };
-    match firsts.map(|start| start.and_then(bad_records)) {
-        [Some((a, first)), Some((b, second))] if a != b => Some(if a < b { first } else { second }),
-        [Some(_), Some(_)] => None,
-        [one, other] => one.or(other).map(|(_, start)| start),
+        guess
     }
 }
 

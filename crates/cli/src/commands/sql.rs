@@ -163,7 +163,7 @@ mod tests {
     fn the_hint_names_the_columns_with_most_misfits_first() {
         let misfit = |table: &str, column: &str, count| ((table.to_owned(), column.to_owned()), count);
         assert_eq!(hint(&Misfits::new()), None);
-        let hint = hint(&[misfit("a", "x", 1), misfit("b", "y", 2000)].into_iter().collect()).unwrap();
+        let hint = hint(&[misfit("a", "x", 1), misfit("b", "y", 2000)].into_iter().collect()).expect("no mistake");
         assert!(hint.starts_with("2,001 records do not fit"), "{hint}");
         assert!(hint.ends_with("add --types b.y=text,a.x=text"), "{hint}");
     }

@@ -429,13 +429,8 @@ fn shortened(text: &str) -> String {
     };
     let name = function.rsplit("Function ").next().unwrap_or(function);
     let first = errors.split(".,").next().unwrap_or(errors);
-    if let Some(found) = first
-        .split("(DataType: ")
-        .nth(1)
-        .and_then(|rest| rest.split_once(")."))
-        .map(|(found, _)| found)
-        .or_else(|| first.split("(DataType: ").nth(1).map(|rest| rest.trim_end_matches([')', '.'])))
-    {
+    if let Some((_, rest)) = first.split_once("(DataType: ") {
+        let found = rest.split_once(").").map_or(rest, |(found, _)| found).trim_end_matches([')', '.']);
         return format!("the function {name} does not take a value of type {found}");
     }
     match first.split_once(" expects ") {

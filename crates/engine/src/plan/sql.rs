@@ -58,8 +58,9 @@ async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSq
     check_pure(&logical)?;
     let logical = guard_scalar_subqueries(dear_filters_last(logical)?)?;
     let (logical, has_order) = total_orders(logical)?;
-    let schema = Arc::new(logical.schema().as_arrow().clone());
     let optimized = state.optimize(&logical)?;
+    // Only now are the types final: the two sides of a UNION may have had different ones.
+    let schema = Arc::new(optimized.schema().as_arrow().clone());
     let physical = state.query_planner().create_physical_plan(&optimized, &state).await?;
     Ok(PlannedSql { physical, schema, ordered: query.ordered.unwrap_or(has_order) && has_order })
 }

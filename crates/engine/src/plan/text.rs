@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn split(text: &str) -> Vec<(String, String)> {
-        let queries = split_queries("test", text).unwrap();
+        let queries = split_queries("test", text).expect("queries");
         queries.into_iter().map(|q| (q.name, q.sql.trim().to_owned())).collect()
     }
 
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn a_query_keeps_its_place() {
         let text = "SELECT 1;\n  SELECT über,\n x";
-        let queries = split_queries("test", text).unwrap();
+        let queries = split_queries("test", text).expect("queries");
         assert_eq!(queries[1].name, "q2");
         assert_eq!(queries[1].sql, "\n  SELECT über,\n x");
         assert_eq!(queries[1].title, "SELECT über, x");
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn unusable_names_and_texts_are_pointed_at() {
-        let error = |text: &str| split_queries("f.sql", text).unwrap_err().to_string();
+        let error = |text: &str| split_queries("f.sql", text).expect_err("a mistake").to_string();
         assert!(error("-- name: ../x\nSELECT 1").starts_with("f.sql:1:1: the query name \"../x\" is not usable"));
         assert!(error("SELECT 1;\n-- name: q1\nSELECT 2").starts_with("f.sql:2:1: two queries are called q1"));
         assert!(
