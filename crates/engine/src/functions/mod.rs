@@ -53,8 +53,8 @@ pub(crate) fn is_dear(expr: &Expr) -> bool {
         .expect("the visitor never fails")
 }
 
-/// Adds all of them to a session.
-pub(crate) fn register(context: &SessionContext) {
+/// Adds all of them to a session: that of the planner, or one that runs the same SQL without stages to compare with.
+pub fn register(context: &SessionContext) {
     for function in text::all() {
         context.register_udf(ScalarUDF::new_from_shared_impl(function));
     }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | hash repartition | the stage below sends by hash |
 //! | coalesce, sort-preserving merge | the stage below sends to one partition; its order is restored above |
-//! | join with a collected build side | the build side is broadcast, if it hangs on dimension tables only; otherwise the probe side becomes a stage of its own, so that no chunk has to wait |
+//! | join with a collected build side | the build side is broadcast, if it hangs on dimension tables only that are read before the probe side's; otherwise the probe side becomes a stage of its own, so that no chunk has to wait |
 //! | ... that also emits unmatched build rows | everything meets in one task |
 //! | union and the like over scans | each scan becomes a stage of its own |
 //! | recursive query, anything unknown with several inputs | one task over the complete tables: slower, never wrong |
@@ -217,7 +217,7 @@ impl Cutter {
         let build = self.piece(build_input)?;
         if probe.single {
             let build = if build.single {
-                build
+                Piece { plan: as_one(build.plan), ..build }
             } else {
                 let edge = self.close(build, Edge::One)?;
                 self.plain_receive(edge, true)
@@ -225,7 +225,7 @@ impl Cutter {
             return merge(node, vec![build, probe]);
         }
         let edge = self.close(build, Edge::Broadcast)?;
-        if probe.scan.is_some() && !self.hangs_on_dimensions_only(edge) {
+        if probe.scan.is_some_and(|table| !self.may_wait_for(table, edge)) {
             let spread = self.close(probe, Edge::Spread)?;
             probe = self.plain_receive(spread, false);
         }
@@ -254,12 +254,7 @@ impl Cutter {
     fn whole(&mut self, node: &Plan) -> Result<Piece> {
         let mut reads = BTreeSet::new();
         let plan = self.whole_below(node, &mut reads)?;
-        let plan: Plan = if plan.properties().output_partitioning().partition_count() > 1 {
-            Arc::new(CoalescePartitionsExec::new(plan))
-        } else {
-            plan
-        };
-        Ok(Piece { reads, ..Piece::constant(plan) })
+        Ok(Piece { reads, ..Piece::constant(as_one(plan)) })
     }
 
     fn whole_below(&mut self, node: &Plan, reads: &mut BTreeSet<StageId>) -> Result<Plan> {
@@ -280,9 +275,12 @@ impl Cutter {
         Piece { reads: BTreeSet::from([edge]), single, ..Piece::constant(plan) }
     }
 
-    fn hangs_on_dimensions_only(&self, edge: StageId) -> bool {
-        let tables = super::tables_behind(&self.stages, &BTreeSet::from([edge]));
-        tables.is_subset(&self.dimensions)
+    /// Whether the chunks of `table` may wait for a broadcast: only for dimension tables, and a dimension table only for
+    /// those declared before it. Otherwise two joins, or one of a table with itself, could wait for each other.
+    fn may_wait_for(&self, table: TableId, edge: StageId) -> bool {
+        let behind = super::tables_behind(&self.stages, &BTreeSet::from([edge]));
+        let comes_first = |t: &TableId| !self.dimensions.contains(&table) || *t < table;
+        behind.is_subset(&self.dimensions) && behind.iter().all(comes_first)
     }
 
     /// Ends a piece: it becomes a stage, or the equal stage that is already there.
@@ -292,7 +290,9 @@ impl Cutter {
             return internal_err!("a leaf stage reads a partition's log");
         }
         let key = format!("{tasks:?} {edge:?} {:?} {:?}\n{:?}", piece.reads, piece.broadcasts, piece.plan);
-        if let Some(&same) = self.known.get(&key) {
+        // Two equal branches of a UNION ALL both count: rows that are an answer are never made for two.
+        let is_answer = matches!(edge, Edge::Results(_));
+        if let Some(&same) = self.known.get(&key).filter(|_| !is_answer) {
             return Ok(same);
         }
         let id = StageId(self.stages.len() as u16);
@@ -307,6 +307,14 @@ impl Cutter {
         });
         self.known.insert(key, id);
         Ok(id)
+    }
+}
+
+/// All rows of a plan that runs in one task: a union, say, keeps its branches apart.
+fn as_one(plan: Plan) -> Plan {
+    match plan.properties().output_partitioning().partition_count() {
+        1 => plan,
+        _ => Arc::new(CoalescePartitionsExec::new(plan)),
     }
 }
 

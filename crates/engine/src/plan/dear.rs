@@ -78,8 +78,10 @@ impl UserDefinedLogicalNodeCore for DearFilter {
 /// Splits every filter that calls a dear function: cheap conditions stay, the others go above them.
 pub(super) fn dear_filters_last(plan: LogicalPlan) -> Result<LogicalPlan> {
     let split = plan.transform_up_with_subqueries(|node| {
+        // A subquery that refers to the query around it becomes a join, for which its filters must be plain.
+        let correlated = !node.all_out_ref_exprs().is_empty();
         let LogicalPlan::Filter(filter) = node else { return Ok(Transformed::no(node)) };
-        if !is_dear(&filter.predicate) {
+        if correlated || !is_dear(&filter.predicate) {
             return Ok(Transformed::no(LogicalPlan::Filter(filter)));
         }
         let (dear, cheap): (Vec<Expr>, Vec<Expr>) =

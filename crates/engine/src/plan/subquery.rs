@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Subquery};
+use datafusion::logical_expr::{Expr, FetchType, LogicalPlan, LogicalPlanBuilder, Subquery};
 
 use crate::functions::single_value;
 
@@ -28,7 +28,27 @@ pub(super) fn guard_scalar_subqueries(plan: LogicalPlan) -> Result<LogicalPlan> 
 }
 
 fn may_repeat(subquery: &Subquery) -> bool {
-    subquery.outer_ref_columns.is_empty() && subquery.subquery.max_rows().is_none_or(|rows| rows > 1)
+    subquery.outer_ref_columns.is_empty() && !gives_one_row(&subquery.subquery)
+}
+
+/// Whether a plan gives one row at most by its shape alone. DataFusion's own `max_rows` is an estimate: it takes
+/// `SELECT 1` for no row, so that a union of two such would pass for one.
+fn gives_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::EmptyRelation(_) => true,
+        LogicalPlan::Values(values) => values.values.len() <= 1,
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::Limit(limit) => {
+            matches!(limit.get_fetch_type(), Ok(FetchType::Literal(Some(0 | 1)))) || gives_one_row(&limit.input)
+        }
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::Sort(_)
+        | LogicalPlan::Window(_)
+        | LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Distinct(_) => plan.inputs().into_iter().all(gives_one_row),
+        _ => false,
+    }
 }
 
 fn guarded(subquery: Subquery) -> Result<Subquery> {
