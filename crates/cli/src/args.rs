@@ -11,7 +11,7 @@ use tenaz_runtime::format::Format;
     name = "tenaz",
     version,
     about,
-    after_help = "Examples:\n  tenaz demo\n  tenaz generate coffee --scale 0.05 --out data\n  tenaz run coffee --data data\n  tenaz run coffee --data data --query q1 --format csv > q1.csv\n\nResults go to standard output, everything else to standard error.\nExit codes: 0 done, 1 the work failed, 2 wrong usage, 75 try again later, 130 stopped."
+    after_help = "Examples:\n  tenaz demo\n  tenaz generate coffee --scale 0.05 --out data\n  tenaz run coffee --data data\n  tenaz run coffee --data data --query q1 --format csv > q1.csv\n  tenaz sql --data my_csv_files\n  tenaz sql --data my_csv_files \"SELECT count(*) FROM orders\"\n\nResults go to standard output, everything else to standard error.\nExit codes: 0 done, 1 the work failed, 2 wrong usage, 75 try again later, 130 stopped."
 )]
 pub(crate) struct Cli {
     /// Say nothing on standard error but errors.
@@ -29,6 +29,10 @@ pub(crate) enum Command {
     Generate(GenerateArgs),
     /// Answer the questions of a workload from the CSV files of a directory.
     Run(RunArgs),
+    /// Answer your own questions from the CSV files of a directory; without a question, list the tables.
+    Sql(SqlArgs),
+    /// Write a workload file for the CSV files of a directory, to edit and run.
+    Init(InitArgs),
     /// Show the stages in which a workload's questions are answered.
     Explain(ExplainArgs),
     /// Write a completion script for a shell.
@@ -50,7 +54,9 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tenaz generate coffee --out data\n  tenaz generate coffee --scale 0.05 --seed 7 --out data")]
+#[command(
+    after_help = "Examples:\n  tenaz generate coffee --out data\n  tenaz generate coffee --scale 0.05 --seed 7 --out data"
+)]
 pub(crate) struct GenerateArgs {
     /// Which data set.
     #[arg(value_name = "coffee|steam|books", value_parser = dataset)]
@@ -90,6 +96,43 @@ pub(crate) struct RunArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tenaz sql --data exports\n  tenaz sql --data exports \"SELECT city, count(*) AS n FROM customers GROUP BY city ORDER BY n DESC\"\n  tenaz sql --data exports --file questions.sql --out results\n  echo \"SELECT * FROM orders LIMIT 5\" | tenaz sql --data exports --format csv\n  tenaz sql --data exports --types zip=text,orders.price='decimal(12,2)' \"SELECT sum(price) FROM orders\"\n\nEvery CSV file is a table (orders.csv is orders), and so is every folder of files of the same shape. Delimiter, header,\nnames and types are guessed from a sample; --types overrules. Several queries, separated by ; are answered in one pass;\na comment in front, `-- name: best_sellers`, names a query."
+)]
+pub(crate) struct SqlArgs {
+    /// The query, or several separated by `;`; `-` reads standard input.
+    #[arg(value_name = "SQL", conflicts_with = "file")]
+    pub(crate) sql: Option<String>,
+    /// The directory with the CSV files, or one CSV file.
+    #[arg(long, value_name = "DIR", env = "TENAZ_DATA")]
+    pub(crate) data: PathBuf,
+    /// Read the queries from this file; `-` is standard input.
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Types of columns, where the guess is wrong: int, decimal(P,S), float, timestamp, date, bool or text.
+    #[arg(long, value_name = "COLUMN=TYPE,…")]
+    pub(crate) types: Vec<String>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  tenaz init exports\n  tenaz run exports/workload.toml --data exports")]
+pub(crate) struct InitArgs {
+    /// The directory with the CSV files.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+    /// The file to write; `-` is standard output [default: workload.toml in the directory].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace the file if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
     /// Write answers, summary.json and rejects.csv into this directory instead of to standard output.
     #[arg(long, value_name = "DIR")]
@@ -122,7 +165,9 @@ pub(crate) struct EngineArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  tenaz explain coffee --query q4\n  tenaz explain coffee --format dot | dot -Tsvg > coffee.svg")]
+#[command(
+    after_help = "Examples:\n  tenaz explain coffee --query q4\n  tenaz explain coffee --format dot | dot -Tsvg > coffee.svg"
+)]
 pub(crate) struct ExplainArgs {
     /// A bundled workload (coffee, …) or the path of a workload file.
     #[arg(value_name = "WORKLOAD")]
@@ -157,7 +202,9 @@ fn format(text: &str) -> Result<Format, String> {
     Format::ALL.iter().copied().find(|f| f.name() == text).ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
         match text {
-            "parquet" => "this tenaz was built without it; build with `cargo build --release --features parquet`".to_owned(),
+            "parquet" => {
+                "this tenaz was built without it; build with `cargo build --release --features parquet`".to_owned()
+            }
             _ => format!("write one of {}", names.join(", ")),
         }
     })

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod config;
 mod out_dir;
 mod outcome;
 mod progress;
@@ -11,7 +12,7 @@ mod summary;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 use screen::Screen;
@@ -22,12 +23,18 @@ use screen::Screen;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let command = match config::with_file(Cli::command()) {
+        Ok(command) => command,
+        Err(error) => return outcome::report(&error, &Screen::new(false)),
+    };
+    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
     let screen = Screen::new(cli.quiet);
     let done = match cli.command {
         Command::Run(args) => commands::run::run(&args, &screen),
         Command::Demo(args) => commands::demo::demo(&args, &screen),
         Command::Generate(args) => commands::generate::generate(&args, &screen),
+        Command::Sql(args) => commands::sql::sql(&args, &screen),
+        Command::Init(args) => commands::init::init(&args, &screen),
         Command::Explain(args) => commands::explain::explain(&args, &screen),
         Command::Completions(args) => commands::completions::completions(&args),
     };

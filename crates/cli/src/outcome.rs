@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::screen::Screen;
+use crate::screen::{Screen, printable};
 
 /// The user's command cannot mean anything.
 #[derive(Debug)]
@@ -28,6 +28,14 @@ impl std::fmt::Display for ReaderGone {
 
 impl std::error::Error for ReaderGone {}
 
+/// Why standard output could not be written, in the user's words.
+pub(crate) fn stdout_failed(error: std::io::Error) -> anyhow::Error {
+    match error.kind() {
+        std::io::ErrorKind::BrokenPipe => ReaderGone.into(),
+        _ => anyhow::Error::new(error).context("cannot write to standard output"),
+    }
+}
+
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const STOPPED: u8 = 130;
@@ -37,8 +45,23 @@ pub(crate) fn report(error: &anyhow::Error, screen: &Screen) -> ExitCode {
     if error.is::<ReaderGone>() {
         return ExitCode::SUCCESS;
     }
-    screen.error(&format!("{error:#}"));
+    // An error may show a line of SQL with a mark below it; whatever else a text holds is made harmless.
+    let lines: Vec<String> = sentence(error).lines().map(printable).collect();
+    screen.error(&lines.join("\n"));
     ExitCode::from(code(error))
+}
+
+/// The error and its causes in one line; a cause that is already part of the text is not said again.
+fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 fn code(error: &anyhow::Error) -> u8 {
@@ -51,6 +74,9 @@ fn code(error: &anyhow::Error) -> u8 {
         return STOPPED;
     }
     if matches!(error.downcast_ref::<tenaz_generate::Error>(), Some(tenaz_generate::Error::Scale { .. })) {
+        return USAGE;
+    }
+    if matches!(error.downcast_ref::<tenaz_infer::Error>(), Some(tenaz_infer::Error::Types { .. })) {
         return USAGE;
     }
     match error.downcast_ref::<Engine>() {

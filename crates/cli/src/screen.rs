@@ -55,3 +55,18 @@ impl Screen {
         }
     }
 }
+
+/// Text from files as one line of printable text: a terminal would act upon control characters.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if c == '\n' {
+                '⏎'
+            } else if c.is_control() {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}

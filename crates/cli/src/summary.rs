@@ -47,7 +47,7 @@ impl Summary {
                 records: counts.records,
                 accepted: counts.accepted,
                 rejected: counts.rejected,
-                bytes: counts.bytes,
+                bytes: table.bytes,
                 rejected_by_reason: &table.reasons,
             };
             tables.insert(table.name.clone(), serde_json::to_value(summary)?);
@@ -73,10 +73,11 @@ pub(crate) fn closing_lines(outcome: &Outcome) -> String {
     }
     let sum = |get: fn(&tenaz_core::TableLedger) -> u64| outcome.tables.iter().map(|t| get(&t.counts)).sum::<u64>();
     let seconds = outcome.elapsed.as_secs_f64();
-    let bytes = sum(|c| c.bytes);
+    let bytes: u64 = outcome.tables.iter().map(|t| t.bytes).sum();
     lines.push_str(&format!(
-        "{} tables, {} records = {} accepted + {} rejected, {} in {seconds:.2} s ({}/s)",
+        "{} {}, {} records = {} accepted + {} rejected, {} in {seconds:.2} s ({}/s)",
         outcome.tables.len(),
+        if outcome.tables.len() == 1 { "table" } else { "tables" },
         HumanCount(sum(|c| c.records)),
         HumanCount(sum(|c| c.accepted)),
         HumanCount(sum(|c| c.rejected)),

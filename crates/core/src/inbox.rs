@@ -108,9 +108,7 @@ impl Inbox {
     pub fn receive(&mut self, source: Source) -> Received {
         let fresh = match source {
             Source::Chunk { table, number } => self.chunks[usize::from(table.0)].insert(number),
-            Source::Task { stage, partition } => {
-                self.tasks.entry(stage).or_default().insert(u64::from(partition.0))
-            }
+            Source::Task { stage, partition } => self.tasks.entry(stage).or_default().insert(u64::from(partition.0)),
         };
         if !fresh {
             return Received::Duplicate;

@@ -11,8 +11,6 @@ pub struct TableLedger {
     pub accepted: u64,
     /// Records that were rejected, each with a reason.
     pub rejected: u64,
-    /// Bytes of the files.
-    pub bytes: u64,
 }
 
 /// The counts of a job, one entry per table.
@@ -32,8 +30,12 @@ pub struct Imbalance {
 
 impl fmt::Display for Imbalance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TableLedger { records, accepted, rejected, .. } = self.counts;
-        write!(f, "{records} records were read, but {accepted} accepted + {rejected} rejected = {}", accepted + rejected)
+        let TableLedger { records, accepted, rejected } = self.counts;
+        write!(
+            f,
+            "{records} records were read, but {accepted} accepted + {rejected} rejected = {}",
+            accepted + rejected
+        )
     }
 }
 
@@ -51,9 +53,8 @@ impl Ledger {
     }
 
     /// Adds what the chunker counted.
-    pub fn read(&mut self, table: usize, records: u64, bytes: u64) {
+    pub fn read(&mut self, table: usize, records: u64) {
         self.tables[table].records += records;
-        self.tables[table].bytes += bytes;
     }
 
     /// Adds what a leaf task found. Call it once per chunk, after de-duplication.
@@ -79,10 +80,10 @@ mod tests {
     #[test]
     fn a_lost_record_is_named_with_its_table() {
         let mut ledger = Ledger::new(2);
-        ledger.read(0, 3, 30);
+        ledger.read(0, 3);
         ledger.decoded(0, 2, 1);
         assert_eq!(ledger.check(), Ok(()));
-        ledger.read(1, 5, 50);
+        ledger.read(1, 5);
         ledger.decoded(1, 4, 0);
         let imbalance = ledger.check().expect_err("one record is missing");
         assert_eq!(imbalance.table, 1);

@@ -1,8 +1,16 @@
 //! What every record of a table looks like.
 
+use std::fmt;
+
 use arrow_schema::{DataType, Field, TimeUnit};
 
-use crate::Error;
+use crate::parse::boolean::BoolParser;
+use crate::parse::decimal::DecimalParser;
+use crate::parse::float::FloatParser;
+use crate::parse::int::IntParser;
+use crate::parse::timestamp::{DateParser, TimestampParser};
+use crate::parse::{Parser, trim_spaces};
+use crate::{Error, Reason};
 
 /// What every record of a table looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +92,38 @@ impl Kind {
             Kind::Date => DataType::Date32,
             Kind::Bool { .. } => DataType::Boolean,
             Kind::Text => DataType::Utf8View,
+        }
+    }
+
+    /// Whether a field is a value of this kind. `text` is the field without quotes; empty fields are nulls, not values.
+    ///
+    /// # Errors
+    /// The reason for which a decoder would reject the record.
+    pub fn check(&self, text: &str) -> Result<(), Reason> {
+        let text = trim_spaces(text.as_bytes());
+        match self {
+            Kind::Int { float_text } => IntParser { float_text: *float_text }.slow(text).map(drop),
+            Kind::Decimal { precision, scale } => DecimalParser::new(*precision, *scale).slow(text).map(drop),
+            Kind::Float => FloatParser.slow(text).map(drop),
+            Kind::Timestamp => TimestampParser::default().slow(text).map(drop),
+            Kind::Date => DateParser::default().slow(text).map(drop),
+            Kind::Bool { yes, no } => BoolParser { yes: yes.clone(), no: no.clone() }.slow(text).map(drop),
+            Kind::Text => Ok(()),
+        }
+    }
+}
+
+/// As a workload file writes it: `int`, `decimal(15,2)`, `text`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Int { .. } => f.write_str("int"),
+            Kind::Decimal { precision, scale } => write!(f, "decimal({precision},{scale})"),
+            Kind::Float => f.write_str("float"),
+            Kind::Timestamp => f.write_str("timestamp"),
+            Kind::Date => f.write_str("date"),
+            Kind::Bool { .. } => f.write_str("bool"),
+            Kind::Text => f.write_str("text"),
         }
     }
 }

@@ -50,6 +50,7 @@ mod index;
 mod layout;
 pub mod limits;
 mod parse;
+mod records;
 mod reject;
 mod text;
 
@@ -57,4 +58,5 @@ pub use chunker::{Chunk, Chunker};
 pub use decoder::{Decoded, Decoder};
 pub use error::Error;
 pub use layout::{Column, Header, Kind, Layout};
+pub use records::{Records, line_starts};
 pub use reject::{Reason, Reject};

@@ -75,6 +75,8 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
     let text = error.strip_backtrace();
     let text = text.split("\n\nbacktrace").next().unwrap_or(&text);
     let text = text.split("\nThis issue was likely caused by a bug").next().unwrap_or(text);
+    // The names of optimizer rules come before the reason, and some reasons have several lines.
+    let text = text.rsplit("\ncaused by\n").next().unwrap_or(text);
     const WRAPPINGS: [&str; 7] = [
         "Error during planning: ",
         "SQL error: ",
@@ -88,5 +90,5 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
     while let Some(rest) = WRAPPINGS.iter().find_map(|w| text.strip_prefix(w)) {
         text = rest;
     }
-    text.to_owned()
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }

@@ -17,6 +17,6 @@ mod workload;
 
 pub use error::Error;
 pub use nearest::nearest;
-pub use plan::{Edge, JobPlan, PlannedQuery, ScanPlan, Stage, describe};
+pub use plan::{Edge, JobPlan, PlannedQuery, ScanPlan, Stage, describe, needs_quotes, split_queries};
 pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows};
-pub use workload::{Query, Role, Table, Workload, bundled_names};
+pub use workload::{KindError, Query, Role, Table, Workload, bundled_names, parse_kind};

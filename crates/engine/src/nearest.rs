@@ -4,8 +4,11 @@
 pub fn nearest<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let word = word.to_lowercase();
     let allowed = (word.chars().count() / 3).max(1);
-    let mut close: Vec<(usize, &str)> =
-        names.into_iter().map(|name| (edits(&word, &name.to_lowercase()), name)).filter(|(d, _)| *d <= allowed).collect();
+    let mut close: Vec<(usize, &str)> = names
+        .into_iter()
+        .map(|name| (edits(&word, &name.to_lowercase()), name))
+        .filter(|(d, _)| *d <= allowed)
+        .collect();
     close.sort();
     close.dedup();
     close.into_iter().take(3).map(|(_, name)| name).collect()

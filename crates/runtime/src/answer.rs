@@ -107,7 +107,6 @@ fn hex(bytes: &[u8]) -> String {
     digits.map(char::from).collect()
 }
 
-
 /// A hash that can be written to.
 struct Hasher(Sha256);
 

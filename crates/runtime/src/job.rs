@@ -83,6 +83,8 @@ pub struct TableReport {
     pub name: String,
     /// Its counts.
     pub counts: tenaz_core::TableLedger,
+    /// The bytes of its files.
+    pub bytes: u64,
     /// Rejected records by reason.
     pub reasons: BTreeMap<&'static str, u64>,
 }
@@ -137,6 +139,7 @@ struct Job<'a> {
     scheduler: Scheduler,
     reader: Mutex<Reader>,
     file_names: Vec<Vec<String>>,
+    table_bytes: Vec<u64>,
     leaves: Vec<OnceLock<LeafRunner>>,
     partitions: Vec<Mutex<PartitionState>>,
     broadcast: Mutex<Broadcast>,
@@ -204,7 +207,7 @@ impl<'a> Job<'a> {
         let count = options.partitions(&data).max(1);
         let topology = plan.topology(count)?;
         let budget = Budget::new(options.memory_bytes, options.temp_dir.clone());
-        let pool = FairSpillPool::new(options.memory_bytes.saturating_mul(2));
+        let pool = FairSpillPool::new(options.memory_bytes.saturating_mul(2).max(limits::MIN_WORKING_BYTES));
         let env = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(pool))
             .with_temp_file_path(&options.temp_dir)
@@ -221,6 +224,7 @@ impl<'a> Job<'a> {
         }
         let names = |table: usize| data.files(table).iter().map(|f| f.name.clone()).collect();
         let file_names = (0..workload.tables.len()).map(names).collect();
+        let table_bytes = (0..workload.tables.len()).map(|table| data.table_bytes(table)).collect();
         let chunk_bytes = options.chunk_bytes(&data);
         let tables = workload.tables.len();
         Ok(Self {
@@ -252,6 +256,7 @@ impl<'a> Job<'a> {
             env,
             budget,
             file_names,
+            table_bytes,
             needs,
             readers,
         })
@@ -313,8 +318,9 @@ impl<'a> Job<'a> {
                 self.scheduler.files_read();
                 Ok(())
             }
-            Next::TableEnd { table, chunks } => {
+            Next::TableEnd { table, chunks, bytes } => {
                 debug_assert!(scan_after > 0);
+                self.progress.table(usize::from(table.0)).bytes.fetch_add(bytes, Ordering::Relaxed);
                 self.progress.table(usize::from(table.0)).done.store(true, Ordering::Relaxed);
                 self.close_table(table, chunks)
             }
@@ -337,7 +343,8 @@ impl<'a> Job<'a> {
 
     fn leaf_task(&self, cut: &CutChunk, decoders: &mut BTreeMap<usize, Decoder>) -> Result<(), Error> {
         let decoder = self.decoder(cut, decoders)?;
-        let decoded = decoder.decode(&cut.chunk.data, cut.chunk.byte, cut.chunk.line).map_err(tenaz_engine::Error::from)?;
+        let decoded =
+            decoder.decode(&cut.chunk.data, cut.chunk.byte, cut.chunk.line).map_err(tenaz_engine::Error::from)?;
         let source = cut.source();
         self.account_for(cut, &decoded)?;
         let input = LeafInput { source, rows: decoded.batch };
@@ -346,7 +353,11 @@ impl<'a> Job<'a> {
         self.deliver(source, &stages, output)
     }
 
-    fn decoder<'d>(&self, cut: &CutChunk, decoders: &'d mut BTreeMap<usize, Decoder>) -> Result<&'d mut Decoder, Error> {
+    fn decoder<'d>(
+        &self,
+        cut: &CutChunk,
+        decoders: &'d mut BTreeMap<usize, Decoder>,
+    ) -> Result<&'d mut Decoder, Error> {
         match decoders.entry(cut.scan) {
             std::collections::btree_map::Entry::Occupied(entry) => Ok(entry.into_mut()),
             std::collections::btree_map::Entry::Vacant(entry) => {
@@ -375,7 +386,7 @@ impl<'a> Job<'a> {
         progress.records.fetch_add(decoded.records, Ordering::Relaxed);
         progress.rejected.fetch_add(rejected, Ordering::Relaxed);
         let mut account = lock(&self.account);
-        account.ledger.read(table, cut.chunk.records, cut.file_bytes);
+        account.ledger.read(table, cut.chunk.records);
         account.ledger.decoded(table, decoded.batch.num_rows() as u64, rejected);
         if rejected == 0 {
             return Ok(());
@@ -532,6 +543,7 @@ impl<'a> Job<'a> {
         let report = |table: usize| TableReport {
             name: self.workload.tables[table].name.clone(),
             counts: account.ledger.tables()[table],
+            bytes: self.table_bytes[table],
             reasons: account.reasons[table].clone(),
         };
         let rejects = (account.rejects.rows() > 0).then(|| Arc::new(account.rejects.into_input()));
@@ -556,4 +568,3 @@ fn guarded(task: impl Fn() -> String, work: impl FnOnce() -> Result<(), Error>) 
         Err(Error::Crashed { task: task(), message })
     })
 }
-

@@ -12,6 +12,8 @@ pub const BYTES_PER_PARTITION: u64 = 128 << 20;
 pub const MAX_CHOSEN_PARTITIONS: u64 = 64;
 /// A spool smaller than this is not worth a write.
 pub const MIN_SPILL_BYTES: usize = 256 << 10;
+/// Memory for the rows that tasks work on, however little may rest: below this an aggregation cannot even start.
+pub const MIN_WORKING_BYTES: usize = 64 << 20;
 /// Rows on an aggregated edge before they are merged for the first time.
 pub const MERGE_ROWS: u64 = 64 << 10;
 /// The same, where each merge may show rows of an answer that are certain by now.

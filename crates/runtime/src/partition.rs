@@ -11,9 +11,9 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use tenaz_core::{Inbox, Partition, Received, Source, StageId, TableId, Topology};
 use tenaz_engine::{EdgeInput, JobPlan, MemoryEdge, compact, run_inner};
 
+use crate::Error;
 use crate::limits::{EARLY_MERGE_ROWS, MERGE_ROWS};
 use crate::spool::{Budget, Spool, SpooledRows};
-use crate::Error;
 
 /// What a partition holds.
 #[derive(Debug)]
@@ -99,7 +99,11 @@ impl PartitionState {
     }
 
     /// The complete rows of the edges a task reads. An edge that several stages read stays for the others.
-    pub(crate) fn inputs(&mut self, edges: &[StageId], keep: impl Fn(StageId) -> bool) -> BTreeMap<StageId, Arc<dyn EdgeInput>> {
+    pub(crate) fn inputs(
+        &mut self,
+        edges: &[StageId],
+        keep: impl Fn(StageId) -> bool,
+    ) -> BTreeMap<StageId, Arc<dyn EdgeInput>> {
         let mut inputs: BTreeMap<StageId, Arc<dyn EdgeInput>> = BTreeMap::new();
         for &edge in edges {
             if let Some(arriving) = self.edges.remove(&edge) {

@@ -16,8 +16,9 @@ use crate::{DataSet, Error};
 pub(crate) enum Next {
     /// Work on this chunk.
     Chunk(CutChunk),
-    /// A table has been read to its end.
-    TableEnd { table: TableId, chunks: u64 },
+    /// A table has been read to its end. `bytes` of its files belong to no chunk: headers of files without records, what
+    /// follows the limit of a record too large.
+    TableEnd { table: TableId, chunks: u64, bytes: u64 },
     /// All tables have.
     End,
 }
@@ -59,6 +60,8 @@ pub(crate) struct Reader {
     open: Option<Chunker<File>>,
     /// Where the next uncounted byte of the open file is.
     counted: u64,
+    /// Bytes of this table's files that ended up in no chunk.
+    left_over: u64,
     chunks: u64,
 }
 
@@ -69,7 +72,7 @@ impl Reader {
             layout: Arc::clone(&workload.tables[usize::from(scan.table.0)].layout),
         });
         let scans = scans.collect();
-        Self { data, scans, chunk_bytes, scan: 0, file: 0, open: None, counted: 0, chunks: 0 }
+        Self { data, scans, chunk_bytes, scan: 0, file: 0, open: None, counted: 0, left_over: 0, chunks: 0 }
     }
 
     /// The scan that the next chunk belongs to.
@@ -86,7 +89,8 @@ impl Reader {
                 let chunks = std::mem::take(&mut self.chunks);
                 self.scan += 1;
                 self.file = 0;
-                return Ok(Next::TableEnd { table, chunks });
+                let bytes = std::mem::take(&mut self.left_over);
+                return Ok(Next::TableEnd { table, chunks, bytes });
             };
             let mut chunker = match self.open.take() {
                 Some(chunker) => chunker,
@@ -116,7 +120,10 @@ impl Reader {
                     self.open = Some(chunker);
                     return Ok(Next::Chunk(cut));
                 }
-                None => self.file += 1,
+                None => {
+                    self.left_over += file.bytes.saturating_sub(self.counted);
+                    self.file += 1;
+                }
             }
         }
     }

@@ -151,3 +151,83 @@ impl Scheduler {
         state.error.or(reject)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NO_NEEDS: BTreeMap<StageId, BTreeSet<StageId>> = BTreeMap::new();
+
+    fn line(number: u64) -> RejectLine {
+        let text = String::new;
+        RejectLine { table: text(), file: text(), line: number, byte: 0, column: None, reason: text(), text: text() }
+    }
+
+    #[test]
+    fn ready_tasks_come_before_chunks_so_that_rows_do_not_pile_up() {
+        let scheduler = Scheduler::default();
+        scheduler.add(Partition(2), &[StageId(1)], &NO_NEEDS);
+        assert_eq!(scheduler.next(), Work::Inner(StageId(1), Partition(2)));
+        assert_eq!(scheduler.next(), Work::Chunk);
+    }
+
+    #[test]
+    fn a_chunk_waits_for_the_broadcasts_of_its_table() {
+        let scheduler = Scheduler::default();
+        scheduler.next_chunk_needs(&BTreeSet::from([StageId(0), StageId(1)]));
+        scheduler.broadcast_complete(&[StageId(0)], &NO_NEEDS);
+        // Nobody works and nothing is free: a thread may go home instead of waiting for ever.
+        assert_eq!(scheduler.next(), Work::Nothing);
+        scheduler.broadcast_complete(&[StageId(1)], &NO_NEEDS);
+        assert_eq!(scheduler.next(), Work::Chunk);
+    }
+
+    #[test]
+    fn a_task_waits_for_all_its_broadcasts_and_is_given_once() {
+        let needs = BTreeMap::from([(StageId(5), BTreeSet::from([StageId(0), StageId(1)]))]);
+        let scheduler = Scheduler::default();
+        scheduler.files_read();
+        scheduler.add(Partition(0), &[StageId(5)], &needs);
+        scheduler.broadcast_complete(&[StageId(0)], &needs);
+        assert_eq!(scheduler.next(), Work::Nothing);
+        scheduler.broadcast_complete(&[StageId(1)], &needs);
+        assert_eq!(scheduler.next(), Work::Inner(StageId(5), Partition(0)));
+        scheduler.finished();
+        assert_eq!(scheduler.next(), Work::Nothing);
+    }
+
+    #[test]
+    fn a_waiting_thread_gets_what_a_working_one_makes_ready() {
+        let scheduler = Scheduler::default();
+        assert_eq!(scheduler.next(), Work::Chunk);
+        scheduler.files_read();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| scheduler.next());
+            scheduler.add(Partition(1), &[StageId(4)], &NO_NEEDS);
+            scheduler.finished();
+            assert!(matches!(waiting.join(), Ok(Work::Inner(StageId(4), Partition(1)))));
+        });
+        scheduler.finished();
+        assert_eq!(scheduler.next(), Work::Nothing);
+    }
+
+    #[test]
+    fn a_failure_sends_everybody_home_and_the_first_one_stays() {
+        let scheduler = Scheduler::default();
+        assert_eq!(scheduler.next(), Work::Chunk);
+        scheduler.fail(Error::Stopped);
+        scheduler.fail(Error::NoDirectory("later".into()));
+        assert_eq!(scheduler.next(), Work::Nothing);
+        assert!(matches!(scheduler.into_error(), Some(Error::Stopped)));
+    }
+
+    #[test]
+    fn of_several_bad_records_the_first_of_the_data_is_named_whoever_came_first() {
+        let scheduler = Scheduler::default();
+        scheduler.reject((1, 7), line(70));
+        scheduler.reject((1, 3), line(30));
+        scheduler.reject((2, 0), line(90));
+        assert_eq!(scheduler.next(), Work::Nothing);
+        assert!(matches!(scheduler.into_error(), Some(Error::Strict(first)) if first.line == 30));
+    }
+}

@@ -151,7 +151,10 @@ impl Spool {
     /// The rows, ready to be read any number of times. The memory they rest in is given back with the last reader.
     pub fn into_input(mut self) -> SpooledRows {
         let entries = std::mem::take(&mut self.entries).into_values().collect();
-        SpooledRows { entries, _lease: Lease { budget: Arc::clone(&self.budget), bytes: std::mem::take(&mut self.in_memory) } }
+        SpooledRows {
+            entries,
+            _lease: Lease { budget: Arc::clone(&self.budget), bytes: std::mem::take(&mut self.in_memory) },
+        }
     }
 }
 
@@ -200,5 +203,138 @@ impl SpillFile {
         let mut reader = StreamReader::try_new(BufReader::new(&mut *file), None)?;
         let batch = reader.next().transpose()?;
         batch.ok_or_else(|| DataFusionError::Execution("a temporary file ends too early".to_owned()))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, StringViewArray};
+    use datafusion::arrow::datatypes::Int64Type;
+    use tenaz_core::{Partition, StageId, TableId};
+
+    use super::*;
+
+    fn chunk(number: u64) -> Source {
+        Source::Chunk { table: TableId(0), number }
+    }
+
+    fn task(partition: u16) -> Source {
+        Source::Task { stage: StageId(3), partition: Partition(partition) }
+    }
+
+    fn rows(values: std::ops::Range<i64>) -> RecordBatch {
+        let text: StringViewArray = values.clone().map(|v| (v % 7 != 0).then(|| format!("number {v:>20}"))).collect();
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
+        RecordBatch::try_from_iter_with_nullable([("n", numbers, false), ("t", Arc::new(text) as ArrayRef, true)])
+            .unwrap()
+    }
+
+    /// Enough for a spool to be worth a write.
+    fn many(from: i64) -> RecordBatch {
+        let batch = rows(from..from + 10_000);
+        assert!(batch.get_array_memory_size() >= MIN_SPILL_BYTES);
+        batch
+    }
+
+    fn first_values(rows: &SpooledRows) -> Vec<i64> {
+        rows.batches().map(|batch| batch.unwrap().column(0).as_primitive::<Int64Type>().value(0)).collect()
+    }
+
+    #[test]
+    fn rows_are_read_in_the_order_of_their_sources_and_of_arrival_within_one() {
+        let budget = Budget::new(1 << 30, std::env::temp_dir());
+        let mut spool = Spool::new(Arc::clone(&budget));
+        for (source, value) in
+            [(task(1), 50), (chunk(9), 30), (chunk(2), 10), (task(0), 40), (chunk(9), 31), (chunk(3), 20)]
+        {
+            spool.push(source, rows(value..value + 1)).unwrap();
+        }
+        assert_eq!(spool.rows(), 6);
+        assert!(!spool.has_spilled());
+        let input = spool.into_input();
+        assert_eq!(first_values(&input), [10, 20, 30, 31, 40, 50]);
+        assert_eq!(first_values(&input), [10, 20, 30, 31, 40, 50], "they can be read again");
+        assert_eq!(budget.spilled_bytes(), 0);
+    }
+
+    #[test]
+    fn what_went_to_disk_comes_back_as_it_was_in_the_same_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let budget = Budget::new(1, dir.path().to_owned());
+        let mut spool = Spool::new(Arc::clone(&budget));
+        let order = [4, 1, 3, 0, 2];
+        for number in order {
+            spool.push(chunk(number), many(number as i64 * 10_000)).unwrap();
+        }
+        // Too little for a write: it stays in memory, between rows that are on disk.
+        spool.push(chunk(2), rows(29_999..30_000)).unwrap();
+        assert!(spool.has_spilled() && budget.spilled_bytes() > 0);
+        assert_eq!(budget.used.load(Ordering::Relaxed), spool.in_memory);
+        assert_eq!(spool.rows(), 50_001);
+        let input = spool.into_input();
+        assert_eq!(first_values(&input), [0, 10_000, 20_000, 29_999, 30_000, 40_000]);
+        let batches: Vec<RecordBatch> = input.batches().map(|batch| batch.unwrap()).collect();
+        assert_eq!(batches[1], many(10_000), "every value and every null");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "temporary files have no names");
+    }
+
+    #[test]
+    fn a_slice_of_a_larger_batch_reads_back_as_the_slice_alone() {
+        let budget = Budget::new(1, std::env::temp_dir());
+        let mut spool = Spool::new(Arc::clone(&budget));
+        spool.push(chunk(0), many(0).slice(100, 3)).unwrap();
+        assert!(spool.has_spilled());
+        let input = spool.into_input();
+        let batches: Vec<RecordBatch> = input.batches().map(|batch| batch.unwrap()).collect();
+        assert_eq!(batches, [rows(100..103)]);
+    }
+
+    #[test]
+    fn memory_is_given_back_by_spilling_taking_dropping_and_the_last_reader() {
+        let budget = Budget::new(1 << 30, std::env::temp_dir());
+        let used = || budget.used.load(Ordering::Relaxed);
+        let mut dropped = Spool::new(Arc::clone(&budget));
+        dropped.push(chunk(0), rows(0..10)).unwrap();
+        assert!(used() > 0);
+        drop(dropped);
+        assert_eq!(used(), 0);
+
+        let mut taken = Spool::new(Arc::clone(&budget));
+        taken.push(chunk(1), rows(0..10)).unwrap();
+        taken.push(chunk(0), rows(10..20)).unwrap();
+        let sources: Vec<Source> = taken.take_memory().into_iter().map(|(source, _)| source).collect();
+        assert_eq!(sources, [chunk(0), chunk(1)]);
+        assert_eq!((used(), taken.rows()), (0, 0));
+
+        let mut read = Spool::new(Arc::clone(&budget));
+        read.push(chunk(0), rows(0..10)).unwrap();
+        let before = used();
+        let input = read.into_input();
+        assert_eq!(used(), before, "the rows still rest in memory");
+        drop(input);
+        assert_eq!(used(), 0);
+    }
+
+    #[test]
+    fn what_is_on_disk_is_not_taken_for_merging() {
+        let budget = Budget::new(1, std::env::temp_dir());
+        let mut spool = Spool::new(Arc::clone(&budget));
+        spool.push(chunk(0), many(0)).unwrap();
+        spool.push(chunk(1), rows(1..2)).unwrap();
+        let taken = spool.take_memory();
+        assert_eq!(taken.len(), 1);
+        assert_eq!(spool.rows(), 10_000);
+        assert_eq!(first_values(&spool.into_input()), [0]);
+    }
+
+    #[test]
+    fn a_temporary_directory_that_is_not_there_is_named_with_a_cure() {
+        let budget = Budget::new(1, PathBuf::from("/no/such/place"));
+        let mut spool = Spool::new(Arc::clone(&budget));
+        let error = spool.push(chunk(0), many(0)).unwrap_err().to_string();
+        assert!(error.contains("/no/such/place") && error.contains("TMPDIR"), "{error}");
     }
 }

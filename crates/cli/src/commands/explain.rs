@@ -5,6 +5,7 @@ use std::io::{Write, stdout};
 use tenaz_engine::{JobPlan, Workload, describe};
 
 use crate::args::{ExplainArgs, ExplainFormat};
+use crate::outcome::stdout_failed;
 use crate::screen::Screen;
 
 pub(crate) fn explain(args: &ExplainArgs, _: &Screen) -> anyhow::Result<()> {
@@ -23,6 +24,5 @@ pub(crate) fn explain(args: &ExplainArgs, _: &Screen) -> anyhow::Result<()> {
             format!("{}\n", serde_json::to_string_pretty(&job)?)
         }
     };
-    stdout().write_all(text.as_bytes())?;
-    Ok(())
+    stdout().write_all(text.as_bytes()).map_err(stdout_failed)
 }

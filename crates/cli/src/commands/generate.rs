@@ -26,7 +26,8 @@ pub(crate) fn generate(args: &GenerateArgs, screen: &Screen) -> anyhow::Result<(
                 bar.set_position(bytes.load(Ordering::Relaxed));
             }
         });
-        let written = tenaz_generate::generate(args.dataset, &args.out, &options, &|n| bytes.store(n, Ordering::Relaxed));
+        let written =
+            tenaz_generate::generate(args.dataset, &args.out, &options, &|n| bytes.store(n, Ordering::Relaxed));
         drop(finished);
         written
     });

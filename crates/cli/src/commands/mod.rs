@@ -4,4 +4,6 @@ pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod explain;
 pub(crate) mod generate;
+pub(crate) mod init;
 pub(crate) mod run;
+pub(crate) mod sql;

@@ -1,5 +1,6 @@
 //! `tenaz run`
 
+use std::collections::BTreeMap;
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::path::Path;
 use std::sync::Mutex;
@@ -16,8 +17,8 @@ use tenaz_runtime::{Answer, DataSet, Observer, Options, Outcome, Progress, Rejec
 
 use crate::args::{EngineArgs, OutputArgs, RunArgs};
 use crate::out_dir::OutDir;
-use crate::outcome::{ReaderGone, Usage};
-use crate::screen::Screen;
+use crate::outcome::{Usage, stdout_failed};
+use crate::screen::{Screen, printable};
 use crate::summary::{Summary, closing_lines};
 use crate::{progress, stop};
 
@@ -26,29 +27,47 @@ const SHOWN_REJECTS: u64 = 10;
 
 pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
     let workload = Workload::load(&args.workload)?.select(&args.query)?;
-    let target = Target::new(&workload, &args.output)?;
-    let plan = JobPlan::new(&workload)?;
-    let data = DataSet::find(&args.data, &workload, &plan)?;
+    answer(&workload, &args.data, &args.output, &args.engine, screen).map(drop)
+}
+
+/// The columns whose values made records bad, by table: how many records each.
+pub(crate) type Misfits = BTreeMap<(String, String), u64>;
+
+/// Answers all queries of a workload and hands the answers out.
+pub(crate) fn answer(
+    workload: &Workload,
+    data: &Path,
+    output: &OutputArgs,
+    engine: &EngineArgs,
+    screen: &Screen,
+) -> Result<Misfits> {
+    if workload.queries.is_empty() {
+        let text = format!("workload {} asks nothing; add a [[query]] with name and sql to its file", workload.name);
+        return Err(Usage(text).into());
+    }
+    let target = Target::new(workload, output)?;
+    let plan = JobPlan::new(workload)?;
+    let data = DataSet::find(data, workload, &plan)?;
     let out = match &target {
         Target::Dir(dir, _) => Some(OutDir::create(dir)?),
         _ => None,
     };
     let stop = stop::on_signal()?;
     let progress = Progress::new(workload.tables.len());
-    let watcher = Watcher::new(&plan, &target, screen)?;
-    let options = options(&args.engine);
+    let watcher = Watcher::new(&plan, &target, screen, &progress)?;
+    let options = options(engine);
     let outcome = progress::while_watching(screen, &plan, &data, &progress, &stop, || {
-        tenaz_runtime::run(&workload, &plan, data.clone(), &options, &progress, &watcher)
+        tenaz_runtime::run(workload, &plan, data.clone(), &options, &progress, &watcher)
     });
     let outcome = outcome.map_err(|error| watcher.failure().unwrap_or_else(|| error.into()))?;
     watcher.finish(&outcome)?;
     match (&target, out) {
-        (Target::Dir(_, format), Some(out)) => write_files(out, *format, &workload, &outcome)?,
-        (Target::Screen(format), _) => show(&outcome, *format, args.output.rows)?,
+        (Target::Dir(_, format), Some(out)) => write_files(out, *format, workload, &outcome)?,
+        (Target::Screen(format), _) => show(&outcome, *format, output.rows)?,
         _ => {}
     }
-    tell(&outcome, &watcher, args.output.out.as_deref(), screen);
-    Ok(())
+    tell(&outcome, &watcher, output.out.as_deref(), screen);
+    Ok(watcher.misfits.into_inner().unwrap_or_default())
 }
 
 fn options(args: &EngineArgs) -> Options {
@@ -102,7 +121,10 @@ impl Target {
 /// Looks on while the job runs: streams rows, shows the first bad records.
 struct Watcher<'a> {
     screen: &'a Screen,
+    /// Rows that nobody can read are not worth the work.
+    progress: &'a Progress,
     rejects: AtomicU64,
+    misfits: Mutex<Misfits>,
     stream: Option<Mutex<Stream>>,
 }
 
@@ -114,22 +136,22 @@ struct Stream {
 }
 
 impl<'a> Watcher<'a> {
-    fn new(plan: &JobPlan, target: &Target, screen: &'a Screen) -> Result<Self> {
+    fn new(plan: &JobPlan, target: &Target, screen: &'a Screen, progress: &'a Progress) -> Result<Self> {
         let stream = match (target, plan.queries.first()) {
             (Target::Stream(format), Some(query)) => {
                 let mut writer = format.writer(BufWriter::with_capacity(1 << 16, stdout()));
-                writer.begin(&query.schema).map_err(reader_gone)?;
+                writer.begin(&query.schema).map_err(stdout_failed)?;
                 Some(Mutex::new(Stream { writer, unordered: !query.ordered, error: None }))
             }
             _ => None,
         };
-        Ok(Self { screen, rejects: AtomicU64::new(0), stream })
+        Ok(Self { screen, progress, rejects: AtomicU64::new(0), misfits: Mutex::default(), stream })
     }
 
     /// The reason why standard output could not be written, if that is why the job was stopped.
     fn failure(&self) -> Option<anyhow::Error> {
         let mut stream = self.stream.as_ref()?.lock().ok()?;
-        stream.error.take().map(reader_gone)
+        stream.error.take().map(stdout_failed)
     }
 
     /// Ends the stream. The rows of an ordered answer are only known now.
@@ -140,10 +162,10 @@ impl<'a> Watcher<'a> {
         let Some(Ok(mut stream)) = self.stream.as_ref().map(Mutex::lock) else { return Ok(()) };
         if !stream.unordered {
             for batch in outcome.answers.iter().flat_map(Answer::batches) {
-                stream.writer.rows(&batch?).map_err(reader_gone)?;
+                stream.writer.rows(&batch?).map_err(stdout_failed)?;
             }
         }
-        stream.writer.end().map_err(reader_gone)
+        stream.writer.end().map_err(stdout_failed)
     }
 }
 
@@ -152,21 +174,22 @@ impl Observer for Watcher<'_> {
         let Some(Ok(mut stream)) = self.stream.as_ref().map(Mutex::lock) else { return };
         if stream.unordered && stream.error.is_none() {
             stream.error = stream.writer.rows(batch).err();
+            if stream.error.is_some() {
+                // Nobody reads on, or nothing can be written: no need to work on.
+                self.progress.stop();
+            }
         }
     }
 
     fn reject(&self, line: &RejectLine) {
         let count = self.rejects.fetch_add(1, Ordering::Relaxed);
-        if count < SHOWN_REJECTS {
-            self.screen.say(&format!("rejected: {}: {}: {}", line.place(), line.reason_with_column(), line.text));
+        if let (Some(column), Ok(mut misfits)) = (&line.column, self.misfits.lock()) {
+            *misfits.entry((line.table.clone(), column.clone())).or_default() += 1;
         }
-    }
-}
-
-fn reader_gone(error: std::io::Error) -> anyhow::Error {
-    match error.kind() {
-        std::io::ErrorKind::BrokenPipe => ReaderGone.into(),
-        _ => anyhow::Error::new(error).context("cannot write to standard output"),
+        if count < SHOWN_REJECTS {
+            let text = format!("rejected: {}: {}: {}", line.place(), line.reason_with_column(), line.text);
+            self.screen.say(&printable(&text));
+        }
     }
 }
 
@@ -231,7 +254,7 @@ fn show(outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
             Ok(out.flush()?)
         })();
         shown.map_err(|error| match error.downcast::<std::io::Error>() {
-            Ok(io) => reader_gone(io),
+            Ok(io) => stdout_failed(io),
             Err(other) => other,
         })?;
     }
@@ -241,7 +264,8 @@ fn show(outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
 fn tell(outcome: &Outcome, watcher: &Watcher<'_>, out: Option<&Path>, screen: &Screen) {
     let rejects = watcher.rejects.load(Ordering::Relaxed);
     if rejects > SHOWN_REJECTS {
-        let where_all = if out.is_some() { "rejects.csv has them all" } else { "--out DIR writes them all to rejects.csv" };
+        let where_all =
+            if out.is_some() { "rejects.csv has them all" } else { "--out DIR writes them all to rejects.csv" };
         screen.say(&format!("rejected: … and {} more; {where_all}", HumanCount(rejects - SHOWN_REJECTS)));
     }
     screen.say(&format!("\n{}", closing_lines(outcome)));

@@ -10,9 +10,7 @@ use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::Result;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, SetMonotonicity, Signature, Volatility,
-};
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, SetMonotonicity, Signature, Volatility};
 
 /// Counts different values, nulls apart.
 #[derive(Debug, PartialEq, Eq, Hash)]

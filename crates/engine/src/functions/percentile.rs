@@ -39,7 +39,9 @@ impl AggregateUDFImpl for ExactPercentile {
     fn coerce_types(&self, args: &[DataType]) -> Result<Vec<DataType>> {
         match args {
             [value, p] if p.is_numeric() => Ok(vec![value.clone(), p.clone()]),
-            _ => plan_err!("exact_percentile takes a value and a share from 0 to 1, such as exact_percentile(price, 0.9)"),
+            _ => plan_err!(
+                "exact_percentile takes a value and a share from 0 to 1, such as exact_percentile(price, 0.9)"
+            ),
         }
     }
 
@@ -51,7 +53,9 @@ impl AggregateUDFImpl for ExactPercentile {
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let share = args.exprs.get(1).and_then(|e| e.downcast_ref::<Literal>());
         let Some(share) = share else {
-            return plan_err!("the second argument of exact_percentile must be a plain number from 0 to 1, such as 0.9");
+            return plan_err!(
+                "the second argument of exact_percentile must be a plain number from 0 to 1, such as 0.9"
+            );
         };
         let share = Share::new(share.value())?;
         let data_type = args.expr_fields[0].data_type().clone();

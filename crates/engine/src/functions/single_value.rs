@@ -58,7 +58,9 @@ struct Single {
 impl Single {
     fn take(&mut self, values: &ArrayRef, row: usize) -> Result<()> {
         if self.found {
-            return exec_err!("a subquery that stands for one value gave more than one row; add LIMIT 1 or an aggregate");
+            return exec_err!(
+                "a subquery that stands for one value gave more than one row; add LIMIT 1 or an aggregate"
+            );
         }
         self.found = true;
         self.value = ScalarValue::try_from_array(values, row)?;

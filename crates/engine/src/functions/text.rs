@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, BooleanArray, Decimal128Array, Int64Array, ListBuilder, StringArray, StringBuilder, StringViewArray,
+    Array, ArrayRef, BooleanArray, Decimal128Array, Int64Array, ListBuilder, StringArray, StringBuilder,
+    StringViewArray,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field};

@@ -20,8 +20,10 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result, internal_err};
 use datafusion::physical_expr::Partitioning;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PartitionMode};
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::recursive_query::RecursiveQueryExec;
@@ -30,8 +32,6 @@ use datafusion::physical_plan::sorts::partitioned_topk::PartitionedTopKExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
-use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use tenaz_core::{Partition, QueryId, StageId, TableId, TaskSet};
 
 use super::source::{EdgeExec, ScanExec};
@@ -137,10 +137,10 @@ impl Cutter {
             return self.repartition(node, exchange);
         }
         if let Some(exchange) = node.downcast_ref::<CoalescePartitionsExec>() {
-            return self.to_one(node, exchange.input());
+            return self.gather(node, exchange.input());
         }
         if let Some(exchange) = node.downcast_ref::<SortPreservingMergeExec>() {
-            return self.to_one(node, exchange.input());
+            return self.gather(node, exchange.input());
         }
         if let Some((build, probe, emits_build_rows)) = collected_join(node) {
             return self.collected_join(node, &build, &probe, emits_build_rows);
@@ -172,7 +172,7 @@ impl Cutter {
         }
     }
 
-    fn to_one(&mut self, node: &Plan, input: &Plan) -> Result<Piece> {
+    fn gather(&mut self, node: &Plan, input: &Plan) -> Result<Piece> {
         // The rows are sorted again above, so a full sort below is wasted; a sort with a limit still saves rows.
         let mut input = input;
         while let Some(sort) = input.downcast_ref::<SortExec>().filter(|sort| sort.fetch().is_none()) {
@@ -418,9 +418,8 @@ fn compaction(plan: &Plan, edge: StageId) -> Result<Option<Plan>> {
 }
 
 fn merges_in_any_order(aggregate: &AggregateExec) -> bool {
-    const ORDER_FREE: [&str; 11] = [
-        "count", "distinct_count", "sum", "min", "max", "avg", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor",
-    ];
+    const ORDER_FREE: [&str; 11] =
+        ["count", "distinct_count", "sum", "min", "max", "avg", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"];
     aggregate.group_expr().is_single()
         && !aggregate.group_expr().is_empty()
         && aggregate.aggr_expr().iter().all(|e| ORDER_FREE.contains(&e.fun().name()) && !e.is_distinct())

@@ -55,7 +55,10 @@ pub fn dot(plan: &JobPlan) -> String {
             line(&mut out, format_args!("  s{} -> s{index} [label=\"broadcast\", style=dashed];", read.0));
         }
         if let Edge::Results(query) = stage.edge {
-            line(&mut out, format_args!("  q{} [label={:?}, shape=note];", query.0, plan.queries[usize::from(query.0)].name));
+            line(
+                &mut out,
+                format_args!("  q{} [label={:?}, shape=note];", query.0, plan.queries[usize::from(query.0)].name),
+            );
             line(&mut out, format_args!("  s{index} -> q{};", query.0));
         }
     }

@@ -11,11 +11,15 @@ mod cut;
 mod dear;
 pub mod describe;
 mod early;
+mod mistake;
+mod order;
 mod provider;
+mod pure;
 mod session;
 pub(crate) mod source;
 mod sql;
 mod subquery;
+mod text;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,6 +33,7 @@ use crate::Error;
 use crate::workload::Workload;
 
 pub(crate) use session::config as session_config;
+pub use text::{needs_quotes, split_queries};
 
 /// Where the rows of a stage go, with the columns that decide.
 #[derive(Debug, Clone)]
@@ -114,7 +119,8 @@ impl JobPlan {
         for (index, query) in workload.queries.iter().enumerate() {
             let id = QueryId(index as u16);
             let planned = sql::plan(&context, workload, query)?;
-            let answers = cutter.add(id, &planned.physical).map_err(|e| sql::wrong(workload, query, &e))?;
+            let answers =
+                cutter.add(id, &planned.physical).map_err(|e| mistake::wrong(&context, workload, query, &e))?;
             queries.push(PlannedQuery {
                 name: query.name.clone(),
                 title: query.title.clone(),

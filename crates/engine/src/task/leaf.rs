@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::execution_plan::{replace_children_if_necessary, reset_plan_states};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
 use super::run::{run_plan, task_context};
 use super::{EdgeInput, TaskOutput};
+use crate::Error;
 use crate::limits::{BATCH_ROWS, RUNS_PER_INSTANCE};
 use crate::plan::source::TaskRows;
 use crate::plan::{Edge, JobPlan, ScanPlan, session_config};
-use crate::Error;
 
 /// A decoded chunk: the columns of the shared scan.
 #[derive(Debug)]
@@ -54,6 +54,20 @@ struct Instance {
     runs: usize,
 }
 
+/// A top-k passes what it has seen on to later runs of the same instance. That would be right in the end, but a task's
+/// output would depend on what else its thread worked on. So the operators from the root down to a top-k are made anew;
+/// what lies below, such as the build side of a join, is kept.
+fn with_fresh_tops(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let children: Vec<Arc<dyn ExecutionPlan>> = plan.children().into_iter().cloned().collect();
+    let fresh = children.iter().map(with_fresh_tops).collect::<Result<Vec<_>>>()?;
+    if fresh.iter().any(Option::is_some) {
+        let children = fresh.into_iter().zip(children).map(|(new, old)| new.unwrap_or(old)).collect();
+        return Ok(Some(replace_children_if_necessary(Arc::clone(plan), children)?));
+    }
+    let is_top = plan.fetch().is_some() && (plan.is::<SortExec>() || plan.is::<AggregateExec>());
+    is_top.then(|| Arc::clone(plan).reset_state()).transpose()
+}
+
 impl LeafStage {
     fn plan(&self) -> Result<Arc<dyn ExecutionPlan>> {
         let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
@@ -62,20 +76,9 @@ impl LeafStage {
             instance.runs = 0;
         }
         instance.runs += 1;
-        with_fresh_tops(Arc::clone(&instance.plan))
+        let plan = Arc::clone(&instance.plan);
+        Ok(with_fresh_tops(&plan)?.unwrap_or(plan))
     }
-}
-
-/// A sort with a limit remembers the worst row worth keeping, for whoever runs it next. A task knows nothing of other
-/// tasks, so each run gets sorts of its own; they stand above all joins, whose build sides stay shared.
-fn with_fresh_tops(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-    plan.transform_down(|node| match node.downcast_ref::<SortExec>() {
-        Some(sort) if sort.fetch().is_some() => {
-            Ok(Transformed::new(node.reset_state()?, true, TreeNodeRecursion::Jump))
-        }
-        _ => Ok(Transformed::no(node)),
-    })
-    .data()
 }
 
 impl LeafRunner {

@@ -15,6 +15,7 @@ use tenaz_core::StageId;
 
 use super::EdgeInput;
 use super::inner::EdgeRows;
+use super::output::tight;
 use super::run::{run_plan, task_context};
 use crate::Error;
 use crate::plan::session_config;
@@ -33,9 +34,11 @@ pub fn sort_rows(
     let columns = schema.fields().iter().enumerate();
     let keys = columns.map(|(i, f)| PhysicalSortExpr::new(Arc::new(Column::new(f.name(), i)), options));
     let context = task_context(&session_config(), env, Arc::new(EdgeRows(BTreeMap::from([(edge, rows)]))));
+    // Sorted rows point into all that was read: unless they are made tight, every batch is as large as the whole answer.
+    let mut take = |batch| take(tight(batch));
     match LexOrdering::new(keys) {
-        Some(order) => run_plan(&(Arc::new(SortExec::new(order, source)) as _), &context, take)?,
-        None => run_plan(&(source as _), &context, take)?,
+        Some(order) => run_plan(&(Arc::new(SortExec::new(order, source)) as _), &context, &mut take)?,
+        None => run_plan(&(source as _), &context, &mut take)?,
     }
     Ok(())
 }

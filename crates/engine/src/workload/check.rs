@@ -7,7 +7,7 @@ use tenaz_csv::{Column, Header, Kind, Layout};
 use toml::Spanned;
 
 use super::file::{ColumnEntry, QueryEntry, TableEntry, WorkloadFile};
-use super::{Query, Role, Table, Workload};
+use super::{Query, Role, Table, Workload, parse_kind};
 use crate::limits::{MAX_COLUMNS, MAX_NAME};
 use crate::{Error, nearest};
 
@@ -32,7 +32,8 @@ pub(super) fn parse(file: &str, text: &str, read_sql: ReadSql<'_>) -> Result<Wor
     let mut queries: Vec<Query> = Vec::new();
     for entry in &parsed.query {
         let query = here.query(entry, read_sql)?;
-        if queries.iter().any(|q| q.name == query.name) {
+        if queries.iter().any(|q| q.name.eq_ignore_ascii_case(&query.name)) {
+            // Result files are called after queries, and not every file system tells Q from q.
             let problem = format!("query {:?} is declared twice", query.name);
             return Err(here.wrong(entry.name.span(), problem, "give each query a name of its own"));
         }
@@ -113,8 +114,12 @@ impl Here<'_> {
 
     fn table(&self, entry: &TableEntry) -> Result<Table, Error> {
         let name = self.name("table", &entry.name)?;
-        let role =
-            self.one_of("role", entry.role.as_ref(), Role::Fact, &[("fact", Role::Fact), ("dimension", Role::Dimension)])?;
+        let role = self.one_of(
+            "role",
+            entry.role.as_ref(),
+            Role::Fact,
+            &[("fact", Role::Fact), ("dimension", Role::Dimension)],
+        )?;
         let header = self.one_of(
             "header",
             entry.header.as_ref(),
@@ -130,7 +135,11 @@ impl Here<'_> {
             }
             if let Err(e) = glob::Pattern::new(pattern) {
                 let problem = format!("the file pattern {pattern:?} is wrong: {e}");
-                return Err(self.wrong(entry.files.span(), problem, "write a path with * or ? such as \"orders/*.csv\""));
+                return Err(self.wrong(
+                    entry.files.span(),
+                    problem,
+                    "write a path with * or ? such as \"orders/*.csv\"",
+                ));
             }
         }
         if files.is_empty() {
@@ -170,25 +179,8 @@ impl Here<'_> {
     }
 
     fn kind(&self, column: &ColumnEntry) -> Result<Kind, Error> {
-        let text = column.kind.get_ref().trim();
-        let kind = match text {
-            "int" => Kind::Int { float_text: column.float_text.as_ref().is_some_and(|f| *f.get_ref()) },
-            "float" => Kind::Float,
-            "timestamp" => Kind::Timestamp,
-            "date" => Kind::Date,
-            "text" => Kind::Text,
-            "bool" => {
-                let spelled = |given: &Option<Spanned<Vec<String>>>, default: &[&str]| match given {
-                    Some(words) => words.get_ref().clone(),
-                    None => default.iter().map(|w| (*w).to_owned()).collect(),
-                };
-                Kind::Bool {
-                    yes: spelled(&column.yes, &["True", "true", "TRUE"]),
-                    no: spelled(&column.no, &["False", "false", "FALSE"]),
-                }
-            }
-            _ => return self.decimal(column, text),
-        };
+        let kind =
+            parse_kind(column.kind.get_ref().trim()).map_err(|e| self.wrong(column.kind.span(), e.problem, e.cure))?;
         if let (Some(flag), false) = (&column.float_text, matches!(kind, Kind::Int { .. })) {
             return Err(self.wrong(flag.span(), "float_text is only for type = \"int\"", "remove float_text"));
         }
@@ -196,29 +188,18 @@ impl Here<'_> {
         if let (Some(words), false) = (spelling, matches!(kind, Kind::Bool { .. })) {
             return Err(self.wrong(words.span(), "yes and no are only for type = \"bool\"", "remove them"));
         }
-        Ok(kind)
-    }
-
-    fn decimal(&self, column: &ColumnEntry, text: &str) -> Result<Kind, Error> {
-        let numbers = text.strip_prefix("decimal(").and_then(|rest| rest.strip_suffix(')'));
-        let Some((precision, scale)) = numbers.and_then(|n| n.split_once(',')) else {
-            const KNOWN: [&str; 7] = ["int", "decimal(15,2)", "float", "timestamp", "date", "bool", "text"];
-            let close = nearest(text, KNOWN);
-            let cure = match close.first() {
-                Some(close) => format!("did you mean {close:?}?"),
-                None => format!("write one of {}", KNOWN.map(|k| format!("{k:?}")).join(", ")),
-            };
-            return Err(self.wrong(column.kind.span(), format!("the type {text:?} is not known"), cure));
-        };
-        match (precision.trim().parse::<u8>(), scale.trim().parse::<i8>()) {
-            (Ok(precision), Ok(scale)) if (1..=38).contains(&precision) && scale >= 0 && scale as u8 <= precision => {
-                Ok(Kind::Decimal { precision, scale })
-            }
-            _ => {
-                let cure = "write decimal(P,S) with P from 1 to 38 digits in all and S from 0 to P of them behind the point";
-                Err(self.wrong(column.kind.span(), format!("the type {text:?} has impossible numbers"), cure))
-            }
+        if let (Some(yes), Some(no)) = (&column.yes, &column.no)
+            && let Some(both) = yes.get_ref().iter().find(|word| no.get_ref().contains(word))
+        {
+            let problem = format!("{both:?} means yes and no");
+            return Err(self.wrong(no.span(), problem, "give each spelling one meaning"));
         }
+        let given = |words: &Option<Spanned<Vec<String>>>, usual| words.as_ref().map_or(usual, |w| w.get_ref().clone());
+        Ok(match kind {
+            Kind::Int { .. } => Kind::Int { float_text: column.float_text.as_ref().is_some_and(|f| *f.get_ref()) },
+            Kind::Bool { yes, no } => Kind::Bool { yes: given(&column.yes, yes), no: given(&column.no, no) },
+            kind => kind,
+        })
     }
 
     fn query(&self, entry: &QueryEntry, read_sql: ReadSql<'_>) -> Result<Query, Error> {
@@ -239,5 +220,134 @@ impl Here<'_> {
         };
         let ordered = entry.ordered.as_ref().map(|o| *o.get_ref());
         Ok(Query { name, title: entry.title.clone(), origin, sql, ordered })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const NO_FILES: ReadSql<'_> = &|_| Err(std::io::ErrorKind::NotFound.into());
+
+    fn table(columns: &str) -> String {
+        format!("name = \"w\"\n[[table]]\nname = \"t\"\nfiles = \"t.csv\"\ncolumns = [\n{columns}\n]\n")
+    }
+
+    fn kinds(columns: &str) -> Vec<Kind> {
+        let workload = parse("w.toml", &table(columns), NO_FILES).unwrap();
+        workload.tables[0].layout.columns.iter().map(|column| column.kind.clone()).collect()
+    }
+
+    /// The line, the problem and the cure of a text that is wrong.
+    fn mistake(text: &str) -> (usize, String, String) {
+        match parse("w.toml", text, NO_FILES) {
+            Err(Error::Workload { file, line, problem, cure }) => {
+                assert_eq!(file, "w.toml");
+                assert!(!problem.contains('\n') && !cure.is_empty());
+                (line, problem, cure)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_type_has_its_kind() {
+        let found = kinds(
+            "{ name = \"a\", type = \"int\" }, { name = \"b\", type = \"int\", float_text = true },\n\
+             { name = \"c\", type = \" decimal( 15 , 3 ) \" }, { name = \"d\", type = \"float\" },\n\
+             { name = \"e\", type = \"timestamp\" }, { name = \"f\", type = \"date\" }, { name = \"g\", type = \"text\" }",
+        );
+        let expected = [
+            Kind::Int { float_text: false },
+            Kind::Int { float_text: true },
+            Kind::Decimal { precision: 15, scale: 3 },
+            Kind::Float,
+            Kind::Timestamp,
+            Kind::Date,
+            Kind::Text,
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_bool_has_common_spellings_unless_it_names_its_own() {
+        let words = |words: &[&str]| words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>();
+        let usual = Kind::Bool { yes: words(&["True", "true", "TRUE"]), no: words(&["False", "false", "FALSE"]) };
+        assert_eq!(kinds("{ name = \"a\", type = \"bool\" }"), [usual]);
+        let own = Kind::Bool { yes: words(&["y"]), no: words(&["n", "-"]) };
+        assert_eq!(kinds("{ name = \"a\", type = \"bool\", yes = [\"y\"], no = [\"n\", \"-\"] }"), [own]);
+    }
+
+    #[test]
+    fn what_is_left_out_has_the_default_that_fits_most_exports() {
+        let workload = parse("w.toml", &table("{ name = \"a\", type = \"int\" }"), NO_FILES).unwrap();
+        let table = &workload.tables[0];
+        assert_eq!((table.role, table.layout.header, table.layout.delimiter), (Role::Fact, Header::Check, b','));
+        assert!(!table.layout.columns[0].required && table.layout.columns[0].nulls.is_empty());
+        assert!(workload.queries.is_empty() && workload.title.is_empty());
+    }
+
+    #[test]
+    fn decimals_have_1_to_38_digits_and_no_more_behind_the_point() {
+        for good in ["decimal(1,0)", "decimal(38,38)", "decimal(38,0)"] {
+            assert_eq!(kinds(&format!("{{ name = \"a\", type = \"{good}\" }}")).len(), 1);
+        }
+        for bad in ["decimal(0,0)", "decimal(39,1)", "decimal(5,6)", "decimal(5,-1)", "decimal(a,b)", "decimal(1,2,3)"]
+        {
+            let (line, problem, cure) = mistake(&table(&format!("{{ name = \"a\", type = \"{bad}\" }}")));
+            assert_eq!(line, 6);
+            assert!(problem.contains(bad) && cure.contains("from 1 to 38"), "{problem}; {cure}");
+        }
+    }
+
+    #[test]
+    fn the_line_is_that_of_the_mistake_also_after_wide_characters_and_crlf() {
+        let text = "# é ñ 漢字\r\nname = \"w\"\r\n\r\n[[table]]\r\nname = \"t é\"\r\nfiles = \"t.csv\"\r\n\
+                    columns = [{ name = \"a\", type = \"int\" }]\r\n";
+        assert_eq!(mistake(text).0, 5);
+    }
+
+    #[test]
+    fn names_have_a_limit_and_stay_safe_as_file_names() {
+        let named = |name: &str| {
+            format!("name = \"{name}\"\n{}", table("{ name = \"a\", type = \"int\" }").split_once('\n').unwrap().1)
+        };
+        for good in ["w", "7", "a-b_c", "été", &"x".repeat(MAX_NAME)] {
+            parse("w.toml", &named(good), NO_FILES).unwrap();
+        }
+        for bad in ["", "-a", "_a", "a b", "a/b", "..", "a.b", &"x".repeat(MAX_NAME + 1)] {
+            assert_eq!(mistake(&named(bad)).0, 1, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sql_comes_from_the_text_or_from_a_file_but_not_from_both() {
+        let query =
+            |rest: &str| format!("{}[[query]]\nname = \"q\"\n{rest}\n", table("{ name = \"a\", type = \"int\" }"));
+        let inline = parse("w.toml", &query("sql = \"SELECT a FROM t\""), NO_FILES).unwrap();
+        assert_eq!((inline.queries[0].origin.as_str(), inline.queries[0].ordered), ("query q", None));
+        let from_file: ReadSql<'_> = &|name| Ok(format!("-- {name}"));
+        let file = parse("w.toml", &query("file = \"q.sql\"\nordered = true"), from_file).unwrap();
+        assert_eq!((file.queries[0].sql.as_str(), file.queries[0].ordered), ("-- q.sql", Some(true)));
+        let (line, problem, _) = mistake(&query("sql = \"SELECT 1\"\nfile = \"q.sql\""));
+        assert_eq!(line, 9);
+        assert!(problem.contains("exactly one of file and sql"), "{problem}");
+    }
+
+    #[test]
+    fn a_misspelt_key_is_answered_with_the_nearest_one() {
+        let (line, _, cure) = mistake(&table("{ nam = \"a\", type = \"int\" }"));
+        assert_eq!((line, cure.as_str()), (6, "did you mean `name`?"));
+    }
+
+    #[test]
+    fn a_table_has_columns_but_not_endlessly_many() {
+        assert_eq!(mistake(&table("")).0, 5);
+        let column = |n: usize| format!("{{ name = \"c{n}\", type = \"int\" }}");
+        let most: Vec<String> = (0..MAX_COLUMNS).map(column).collect();
+        assert_eq!(kinds(&most.join(",")).len(), MAX_COLUMNS);
+        let more: Vec<String> = (0..=MAX_COLUMNS).map(column).collect();
+        assert!(mistake(&table(&more.join(","))).1.contains("4097 columns"));
     }
 }

@@ -53,7 +53,7 @@ pub(super) struct QueryEntry {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a path in quotes or a list of them")]
 pub(super) enum OneOrMany {
     One(String),
     Many(Vec<String>),

@@ -3,6 +3,7 @@
 mod bundled;
 mod check;
 mod file;
+mod kind;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use tenaz_csv::Layout;
 
 use crate::limits::MAX_SQL_BYTES;
 use crate::{Error, nearest};
+
+pub use kind::{KindError, parse_kind};
 
 /// What a table is for the planner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,18 +96,14 @@ impl Workload {
     }
 
     fn from_file(path: &Path) -> Result<Self, Error> {
-        let text = read_limited(path)
-            .map_err(|source| Error::Unreadable { path: path.display().to_string(), source })?;
+        let text =
+            read_limited(path).map_err(|source| Error::Unreadable { path: path.display().to_string(), source })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         check::parse(&path.display().to_string(), &text, &|name| read_limited(&folder.join(name)))
     }
 
     /// A workload from text, with a way to read the SQL files it names.
-    pub fn parse(
-        file: &str,
-        text: &str,
-        read_sql: &dyn Fn(&str) -> std::io::Result<String>,
-    ) -> Result<Self, Error> {
+    pub fn parse(file: &str, text: &str, read_sql: &dyn Fn(&str) -> std::io::Result<String>) -> Result<Self, Error> {
         check::parse(file, text, read_sql)
     }
 
@@ -132,12 +131,7 @@ impl Workload {
             Some(close) => format!("; did you mean {close}?"),
             None => String::new(),
         };
-        Error::UnknownQuery {
-            workload: self.name.clone(),
-            name: name.to_owned(),
-            hint,
-            known: names.join(", "),
-        }
+        Error::UnknownQuery { workload: self.name.clone(), name: name.to_owned(), hint, known: names.join(", ") }
     }
 }
 

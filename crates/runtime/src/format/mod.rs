@@ -15,6 +15,7 @@ mod table;
 use std::io::{self, Write};
 
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 
 pub use table::TableWriter;
@@ -105,6 +106,169 @@ pub trait RowWriter {
     fn end(&mut self) -> io::Result<()>;
 }
 
+/// What went wrong below the Arrow writer, as it was: a reader that has gone must still be known as one.
+fn from_arrow(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, error) => error,
+        error => io::Error::other(error),
+    }
+}
+
 fn other(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
     io::Error::other(error)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::*;
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+
+    use super::*;
+
+    fn written(format: Format, batch: &RecordBatch) -> String {
+        let mut out = Vec::new();
+        let mut writer = format.writer(&mut out);
+        writer.begin(&batch.schema()).unwrap();
+        writer.rows(batch).unwrap();
+        writer.end().unwrap();
+        drop(writer);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+    }
+
+    /// Texts as both of Arrow's kinds, which must not be told apart in any format.
+    fn texts(values: &[Option<&str>]) -> RecordBatch {
+        let plain: StringArray = values.iter().copied().collect();
+        let view: StringViewArray = values.iter().copied().collect();
+        batch(vec![("a", Arc::new(plain) as ArrayRef), ("b", Arc::new(view) as ArrayRef)])
+    }
+
+    #[test]
+    fn csv_tells_null_from_empty_text_and_quotes_only_what_must_be() {
+        let batch = texts(&[
+            None,
+            Some(""),
+            Some("x y"),
+            Some("a,b"),
+            Some("say \"hi\""),
+            Some("1\n2"),
+            Some("\r"),
+            Some("\t"),
+        ]);
+        let expected = "a,b\n,\n\"\",\"\"\nx y,x y\n\"a,b\",\"a,b\"\n\"say \"\"hi\"\"\",\"say \"\"hi\"\"\"\n\"1\n2\",\"1\n2\"\n\"\r\",\"\r\"\n\t,\t\n";
+        assert_eq!(written(Format::Csv, &batch), expected);
+        let tabs = texts(&[Some("a,b"), Some("\t")]);
+        assert_eq!(written(Format::Tsv, &tabs), "a\tb\na,b\ta,b\n\"\t\"\t\"\t\"\n");
+    }
+
+    #[test]
+    fn values_look_the_same_in_all_text_formats() {
+        let money =
+            Decimal128Array::from(vec![Some(-5), Some(1_234_500), None]).with_precision_and_scale(15, 3).unwrap();
+        let times =
+            TimestampMicrosecondArray::from(vec![Some(1_704_067_199_000_000), Some(1_704_067_200_500_000), None]);
+        let batch = batch(vec![
+            ("m", Arc::new(money) as ArrayRef),
+            ("t", Arc::new(times) as ArrayRef),
+            ("d", Arc::new(Date32Array::from(vec![Some(0), Some(-1), None])) as ArrayRef),
+            ("b", Arc::new(BooleanArray::from(vec![Some(true), Some(false), None])) as ArrayRef),
+            ("f", Arc::new(Float64Array::from(vec![Some(0.5), Some(f64::NAN), None])) as ArrayRef),
+        ]);
+        let csv = "m,t,d,b,f\n-0.005,2023-12-31 23:59:59,1970-01-01,true,0.5\n\
+                   1234.500,2024-01-01 00:00:00.500,1969-12-31,false,NaN\n,,,,\n";
+        assert_eq!(written(Format::Csv, &batch), csv);
+        let json = "{\"m\":-0.005,\"t\":\"2023-12-31 23:59:59\",\"d\":\"1970-01-01\",\"b\":true,\"f\":0.5}\n\
+                    {\"m\":1234.500,\"t\":\"2024-01-01 00:00:00.500\",\"d\":\"1969-12-31\",\"b\":false,\"f\":\"NaN\"}\n\
+                    {\"m\":null,\"t\":null,\"d\":null,\"b\":null,\"f\":null}\n";
+        assert_eq!(written(Format::Ndjson, &batch), json);
+        let markdown = written(Format::Markdown, &batch);
+        assert!(markdown.contains("| -0.005 | 2023-12-31 23:59:59 | 1970-01-01 | true | 0.5 |"), "{markdown}");
+    }
+
+    #[test]
+    fn json_escapes_texts_and_keys_and_is_valid_without_rows() {
+        let batch = batch(vec![("a \"key\"", Arc::new(StringArray::from(vec!["q\"\\\n\u{1}"])) as ArrayRef)]);
+        let parsed: serde_json::Value = serde_json::from_str(&written(Format::Json, &batch)).unwrap();
+        assert_eq!(parsed, serde_json::json!([{"a \"key\"": "q\"\\\n\u{1}"}]));
+        assert_eq!(written(Format::Json, &batch.slice(0, 0)), "[]\n");
+    }
+
+    #[test]
+    fn a_table_keeps_control_characters_and_endless_texts_off_the_terminal() {
+        let long = "x".repeat(500);
+        let table = written(Format::Table, &texts(&[Some("red \u{1b}[31m"), Some("two\nlines"), Some(&long)]));
+        assert!(!table.contains('\u{1b}') && table.contains("two⏎lines"), "{table}");
+        assert!(table.contains(&format!("{}…", "x".repeat(120))) && !table.contains(&"x".repeat(121)));
+    }
+
+    #[test]
+    fn a_limited_table_counts_what_it_leaves_out_over_all_batches() {
+        let batch = texts(&[Some("1"), Some("2"), Some("3")]);
+        let mut out = Vec::new();
+        let mut writer = TableWriter::new(&mut out, Some(4));
+        writer.begin(&batch.schema()).unwrap();
+        for _ in 0..3 {
+            writer.rows(&batch).unwrap();
+        }
+        writer.end().unwrap();
+        drop(writer);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("… and 5 more rows"), "{text}");
+    }
+
+    #[test]
+    fn arrow_files_read_back_as_they_were_even_without_rows() {
+        use datafusion::arrow::ipc::reader::FileReader;
+        let batch = texts(&[None, Some(""), Some("a")]);
+        for batches in [vec![batch.clone(), batch.slice(1, 2)], vec![]] {
+            let mut out = Vec::new();
+            let mut writer = Format::Arrow.writer(&mut out);
+            writer.begin(&batch.schema()).unwrap();
+            batches.iter().for_each(|batch| writer.rows(batch).unwrap());
+            writer.end().unwrap();
+            drop(writer);
+            let read = FileReader::try_new(io::Cursor::new(out), None).unwrap();
+            assert_eq!(read.schema(), batch.schema());
+            assert_eq!(read.map(|batch| batch.unwrap()).collect::<Vec<_>>(), batches);
+        }
+    }
+
+    /// A place where nothing can be written, for a reason of its own.
+    struct Broken;
+
+    impl Write for Broken {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    #[test]
+    fn every_format_passes_on_why_it_could_not_write() {
+        let schema: SchemaRef = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]));
+        for format in
+            [Format::Table, Format::Csv, Format::Tsv, Format::Json, Format::Ndjson, Format::Markdown, Format::Arrow]
+        {
+            let mut writer = format.writer(Broken);
+            let error = writer.begin(&schema).and_then(|()| writer.end()).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{}", format.name());
+        }
+    }
+
+    #[test]
+    fn names_of_formats_are_different() {
+        let mut names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Format::ALL.len());
+    }
 }

@@ -77,7 +77,11 @@ impl<W: Write> RowWriter for TableWriter<W> {
             for column in 0..cells.width() {
                 let text = cells.get(row, column)?.map(printable).unwrap_or_default();
                 let right = self.kinds[column] == CellKind::Number;
-                line.push(Cell::new(text).set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left }));
+                line.push(Cell::new(text).set_alignment(if right {
+                    CellAlignment::Right
+                } else {
+                    CellAlignment::Left
+                }));
             }
             self.table.add_row(line);
             self.shown += 1;

@@ -1,0 +1,170 @@
+//! `tenaz sql`
+
+use std::io::{IsTerminal, Read, Write, stdin, stdout};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use datafusion::arrow::array::{ArrayRef, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::record_batch::RecordBatch;
+use indicatif::{HumanBytes, HumanCount};
+use tenaz_engine::limits::MAX_SQL_BYTES;
+use tenaz_engine::split_queries;
+use tenaz_infer::{Inferred, infer, overrule};
+use tenaz_runtime::format::Format;
+
+use super::run::{Misfits, answer};
+use crate::args::SqlArgs;
+use crate::outcome::stdout_failed;
+use crate::screen::Screen;
+
+/// Columns that the closing talk names when records did not fit.
+const SHOWN_MISFITS: usize = 3;
+
+pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
+    let text = question(args)?;
+    let mut inferred = infer(&args.data)?;
+    for list in &args.types {
+        overrule(&mut inferred.workload, list)?;
+    }
+    for note in &inferred.notes {
+        screen.say(&format!("note: {note}"));
+    }
+    let queries = match &text {
+        Some((origin, text)) => split_queries(origin, text)?,
+        None => Vec::new(),
+    };
+    if queries.is_empty() {
+        return list(&inferred, args.output.format, screen);
+    }
+    let mut workload = inferred.workload;
+    workload.queries = queries;
+    let answered = answer(&workload, &inferred.dir, &args.output, &args.engine, screen);
+    match answered {
+        Ok(misfits) => {
+            if let Some(hint) = hint(&misfits) {
+                screen.say(&hint);
+            }
+            Ok(())
+        }
+        Err(error) => Err(with_hint(error)),
+    }
+}
+
+/// The queries' text and where it is from; none if nobody gave one.
+fn question(args: &SqlArgs) -> Result<Option<(String, String)>> {
+    let is_dash = |path: &Path| path.as_os_str() == "-";
+    match (&args.sql, &args.file) {
+        (Some(text), _) if text != "-" => Ok(Some(("query".to_owned(), text.clone()))),
+        (None, Some(file)) if !is_dash(file) => {
+            let text = std::fs::File::open(file).and_then(limited);
+            let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+            Ok(Some((file.display().to_string(), text)))
+        }
+        (None, None) if stdin().is_terminal() => Ok(None),
+        _ => {
+            let text = limited(stdin().lock()).context("cannot read standard input")?;
+            Ok(Some(("standard input".to_owned(), text)))
+        }
+    }
+}
+
+/// A text as long as a query may be, and a byte more, so that a longer one is noticed.
+fn limited(reader: impl Read) -> std::io::Result<String> {
+    let mut text = String::new();
+    reader.take(MAX_SQL_BYTES + 1).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// What to do about records that do not fit the guessed types.
+fn hint(misfits: &Misfits) -> Option<String> {
+    if misfits.is_empty() {
+        return None;
+    }
+    let records: u64 = misfits.values().sum();
+    let mut columns: Vec<(&(String, String), &u64)> = misfits.iter().collect();
+    columns.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let types: Vec<String> =
+        columns.iter().take(SHOWN_MISFITS).map(|((table, column), _)| format!("{table}.{column}=text")).collect();
+    let (what, verb) = if records == 1 { ("record", "does") } else { ("records", "do") };
+    Some(format!(
+        "{} {what} {verb} not fit the types, which were guessed from a sample, and {} left out of the answers; \
+         to keep them add --types {}",
+        HumanCount(records),
+        if records == 1 { "is" } else { "are" },
+        types.join(",")
+    ))
+}
+
+/// A strict run stops at the first record that does not fit: the cure is the same.
+fn with_hint(error: anyhow::Error) -> anyhow::Error {
+    let Some(tenaz_runtime::Error::Strict(line)) = error.downcast_ref() else { return error };
+    let Some(column) = &line.column else { return error };
+    let cure = format!("the types were guessed from a sample; add --types {}.{column}=text", line.table);
+    anyhow::anyhow!("{error}; {cure}")
+}
+
+/// The tables and their columns.
+fn list(inferred: &Inferred, format: Option<Format>, screen: &Screen) -> Result<()> {
+    let mut out = stdout();
+    match format {
+        None | Some(Format::Table) => {
+            out.write_all(listing(inferred).as_bytes()).and_then(|()| out.flush()).map_err(stdout_failed)?;
+        }
+        Some(format) => {
+            let batch = listing_rows(inferred)?;
+            let mut writer = format.writer(&mut out);
+            let written = writer.begin(&batch.schema()).and_then(|()| writer.rows(&batch)).and_then(|()| writer.end());
+            written.map_err(stdout_failed)?;
+        }
+    }
+    let table = &inferred.workload.tables[0].name;
+    let dir = inferred.dir.display();
+    screen.say(&format!("\nNext: tenaz sql --data {dir} \"SELECT * FROM {table} LIMIT 10\""));
+    Ok(())
+}
+
+fn listing(inferred: &Inferred) -> String {
+    let mut text = String::new();
+    for (index, (table, source)) in inferred.workload.tables.iter().zip(&inferred.sources).enumerate() {
+        let files = match (source.files, table.files.as_slice()) {
+            (1, [file]) => file.clone(),
+            (files, [pattern]) => format!("{pattern}, {files} files"),
+            (files, _) => format!("{files} files"),
+        };
+        let space = if index > 0 { "\n" } else { "" };
+        text.push_str(&format!("{space}{} ({files}, {})\n", table.name, HumanBytes(source.bytes)));
+        let width = table.layout.columns.iter().map(|column| column.name.chars().count()).max().unwrap_or(0);
+        for column in &table.layout.columns {
+            text.push_str(&format!("  {:width$}  {}\n", column.name, column.kind));
+        }
+    }
+    text
+}
+
+fn listing_rows(inferred: &Inferred) -> Result<RecordBatch> {
+    let tables = || inferred.workload.tables.iter().flat_map(|t| t.layout.columns.iter().map(move |c| (t, c)));
+    let column = |values: StringArray| Arc::new(values) as ArrayRef;
+    let names = column(tables().map(|(table, _)| Some(table.name.as_str())).collect());
+    let columns = column(tables().map(|(_, column)| Some(column.name.as_str())).collect());
+    let kinds = column(tables().map(|(_, column)| Some(column.kind.to_string())).collect());
+    let files = column(tables().map(|(table, _)| Some(table.files.join(" "))).collect());
+    let field = |name| Field::new(name, DataType::Utf8, false);
+    let schema = Schema::new(vec![field("table"), field("column"), field("type"), field("files")]);
+    Ok(RecordBatch::try_new(Arc::new(schema), vec![names, columns, kinds, files])?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_names_the_columns_with_most_misfits_first() {
+        let misfit = |table: &str, column: &str, count| ((table.to_owned(), column.to_owned()), count);
+        assert_eq!(hint(&Misfits::new()), None);
+        let hint = hint(&[misfit("a", "x", 1), misfit("b", "y", 2000)].into_iter().collect()).expect("no mistake");
+        assert!(hint.starts_with("2,001 records do not fit"), "{hint}");
+        assert!(hint.ends_with("add --types b.y=text,a.x=text"), "{hint}");
+    }
+}

@@ -1,0 +1,253 @@
+//! What the sampled values of a column say about its type.
+
+use std::collections::BTreeSet;
+
+use tenaz_csv::{Column, Kind};
+use tenaz_engine::parse_kind;
+
+/// Spellings of null that exports use besides the empty field. They count only in columns that are something else than text.
+const NULLS: [&str; 12] = ["NULL", "null", "Null", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "None", "none", "\\N"];
+
+/// Digits that a decimal column has at least, and how many more than were seen: later records may hold larger numbers.
+const MIN_PRECISION: usize = 15;
+const HEADROOM_DIGITS: usize = 6;
+const MAX_PRECISION: usize = 38;
+
+/// Longer values are no numbers, dates or truth values.
+const MAX_VALUE_BYTES: usize = 64;
+
+/// What the values seen so far have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Evidence {
+    values: u64,
+    nulls: u64,
+    spellings: BTreeSet<&'static str>,
+    /// Each is true while all values are of the kind.
+    bools: bool,
+    dates: bool,
+    times: bool,
+    numbers: bool,
+    seen: Seen,
+    bool_kind: Kind,
+}
+
+/// The numbers seen so far.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    /// Digits before and behind the point, at most.
+    whole: usize,
+    scale: usize,
+    /// One does not fit 64 bits.
+    large: bool,
+    /// One has a point; one has a point and anything but a single zero behind it.
+    point: bool,
+    fraction: bool,
+    exponent: bool,
+}
+
+impl Default for Evidence {
+    fn default() -> Self {
+        Self {
+            values: 0,
+            nulls: 0,
+            spellings: BTreeSet::new(),
+            bools: true,
+            dates: true,
+            times: true,
+            numbers: true,
+            seen: Seen::default(),
+            bool_kind: parse_kind("bool").expect("a type that every workload file may use"),
+        }
+    }
+}
+
+impl Evidence {
+    /// Takes a field, without quotes, into account.
+    pub(crate) fn add(&mut self, field: &str) {
+        let text = field.trim_matches(' ');
+        if text.is_empty() {
+            self.nulls += 1;
+            return;
+        }
+        if let Some(spelling) = NULLS.iter().find(|spelling| **spelling == text) {
+            self.nulls += 1;
+            self.spellings.insert(spelling);
+            return;
+        }
+        self.values += 1;
+        let short = text.len() <= MAX_VALUE_BYTES;
+        self.bools = self.bools && short && self.bool_kind.check(text).is_ok();
+        self.dates = self.dates && short && Kind::Date.check(text).is_ok();
+        self.times = self.times && short && Kind::Timestamp.check(text).is_ok();
+        self.numbers = self.numbers && short && self.seen.add(text);
+    }
+
+    /// Whether the values are something else than text.
+    pub(crate) fn is_typed(&self) -> bool {
+        !matches!(self.kind(), Kind::Text)
+    }
+
+    /// The column, with the narrowest type that takes every value seen.
+    pub(crate) fn column(&self, name: String) -> Column {
+        let kind = self.kind();
+        let nulls = if matches!(kind, Kind::Text) { BTreeSet::new() } else { self.spellings.clone() };
+        Column { name, kind, required: false, nulls: nulls.into_iter().map(str::to_owned).collect() }
+    }
+
+    fn kind(&self) -> Kind {
+        if self.values == 0 {
+            Kind::Text
+        } else if self.bools {
+            self.bool_kind.clone()
+        } else if self.dates {
+            Kind::Date
+        } else if self.times {
+            Kind::Timestamp
+        } else if self.numbers {
+            self.seen.kind(self.nulls > 0)
+        } else {
+            Kind::Text
+        }
+    }
+}
+
+impl Seen {
+    /// Takes a number into account; false: it is none. Numbers with leading zeros or a plus are codes (`007`, `+49…`), not numbers.
+    fn add(&mut self, text: &str) -> bool {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let (mantissa, exponent) = match digits.find(['e', 'E']) {
+            Some(at) => (&digits[..at], Some(&digits[at + 1..])),
+            None => (digits, None),
+        };
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) => (whole, Some(fraction)),
+            None => (mantissa, None),
+        };
+        let behind = fraction.unwrap_or_default();
+        let all_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+        let is_code = whole.len() > 1 && whole.starts_with('0');
+        if !all_digits(whole) || !all_digits(behind) || whole.len() + behind.len() == 0 || is_code {
+            return false;
+        }
+        if exponent.is_some() && Kind::Float.check(text).is_err() {
+            return false;
+        }
+        self.whole = self.whole.max(whole.len());
+        self.scale = self.scale.max(behind.len());
+        self.large |= whole.is_empty()
+            || format!("{}{whole}", if text.starts_with('-') { "-" } else { "" }).parse::<i64>().is_err();
+        self.point |= fraction.is_some();
+        self.fraction |= fraction.is_some_and(|f| f != "0");
+        self.exponent |= exponent.is_some();
+        true
+    }
+
+    fn kind(&self, nulls: bool) -> Kind {
+        if self.exponent {
+            return Kind::Float;
+        }
+        if !self.large && !self.point {
+            return Kind::Int { float_text: false };
+        }
+        // A whole column with gaps is what pandas writes as 29454.0; without gaps it would have had no reason to.
+        if !self.large && !self.fraction && nulls {
+            return Kind::Int { float_text: true };
+        }
+        let digits = self.whole + self.scale;
+        if digits > MAX_PRECISION {
+            return if self.point { Kind::Float } else { Kind::Text };
+        }
+        let precision = (digits + HEADROOM_DIGITS).clamp(MIN_PRECISION, MAX_PRECISION);
+        Kind::Decimal { precision: precision as u8, scale: self.scale as i8 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(values: &[&str]) -> String {
+        let mut evidence = Evidence::default();
+        values.iter().for_each(|value| evidence.add(value));
+        match evidence.kind() {
+            Kind::Int { float_text: true } => "int, float_text".to_owned(),
+            kind => kind.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_narrowest_type_is_taken() {
+        for (values, expected) in [
+            (&["1", "-2", "", " 3 "][..], "int"),
+            (&["9223372036854775807", "-9223372036854775808"], "int"),
+            (&["9223372036854775808"], "decimal(25,0)"),
+            (&["1", "2.5"], "decimal(15,1)"),
+            (&["79.515", "38.0"], "decimal(15,3)"),
+            (&["123456789012.25"], "decimal(20,2)"),
+            (&[".5", "5."], "decimal(15,1)"),
+            (&["1", "1e5"], "float"),
+            (&["-5.5E-17", "0.25"], "float"),
+            (&["1e999"], "text"),
+            (&["2024-01-31", "1999-12-01"], "date"),
+            (&["2024-02-30"], "text"),
+            (&["2024-01-31", "2024-01-31 10:00:00"], "timestamp"),
+            (&["2024-01-31T10:00:00.123Z"], "timestamp"),
+            (&["True", "False", ""], "bool"),
+            (&["true", "FALSE"], "bool"),
+            (&["True", "1"], "text"),
+            (&["a", "1"], "text"),
+            (&["12:30"], "text"),
+            (&["0x10"], "text"),
+            (&["1 000"], "text"),
+            (&["-"], "text"),
+            (&["."], "text"),
+            (&["inf"], "text"),
+        ] {
+            assert_eq!(kind(values), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_column_of_nulls_is_text() {
+        assert_eq!(kind(&[]), "text");
+        assert_eq!(kind(&["", " "]), "text");
+        assert_eq!(kind(&["", "NULL"]), "text");
+    }
+
+    #[test]
+    fn codes_stay_text() {
+        assert_eq!(kind(&["007", "12"]), "text");
+        assert_eq!(kind(&["01067", "50998"]), "text");
+        assert_eq!(kind(&["+491701234567"]), "text");
+        assert_eq!(kind(&["0", "10", "0.5"]), "decimal(15,1)");
+    }
+
+    #[test]
+    fn whole_numbers_with_a_zero_fraction_are_whole_where_pandas_had_to_write_them_so() {
+        assert_eq!(kind(&["29454.0", "", "5.0"]), "int, float_text");
+        assert_eq!(kind(&["29454.0", "", "5"]), "int, float_text");
+        assert_eq!(kind(&["29454.0", "5.0"]), "decimal(15,1)");
+        assert_eq!(kind(&["29454.0", "", "5.5"]), "decimal(15,1)");
+        assert_eq!(kind(&["75.00", "", "5.00"]), "decimal(15,2)");
+    }
+
+    #[test]
+    fn numbers_beyond_38_digits_are_not_exact_any_more() {
+        assert_eq!(kind(&[&"9".repeat(38)]), "decimal(38,0)");
+        assert_eq!(kind(&[&"9".repeat(39)]), "text");
+        assert_eq!(kind(&[&format!("0.{}", "1".repeat(38))]), "float");
+    }
+
+    #[test]
+    fn other_spellings_of_null_are_kept_with_typed_columns_only() {
+        let mut numbers = Evidence::default();
+        ["1", "NA", "", "NaN", "NA"].iter().for_each(|value| numbers.add(value));
+        let column = numbers.column("n".to_owned());
+        assert_eq!(column.nulls, ["NA", "NaN"]);
+        assert_eq!(column.kind, Kind::Int { float_text: false });
+        let mut texts = Evidence::default();
+        ["de", "NA"].iter().for_each(|value| texts.add(value));
+        let column = texts.column("country".to_owned());
+        assert_eq!((column.kind, column.nulls), (Kind::Text, vec![]));
+    }
+}

@@ -1,0 +1,127 @@
+//! The user knows better: `--types orders.zip=text,price=decimal(12,2)`.
+
+use std::sync::Arc;
+
+use tenaz_csv::Kind;
+use tenaz_engine::{Workload, nearest, parse_kind};
+
+use crate::Error;
+
+/// Gives columns the types of a list: `table.column=type` for one column, `column=type` for every column of that name.
+///
+/// # Errors
+/// [`Error::Types`] names the part of the list, what is wrong with it, and the nearest names.
+pub fn overrule(workload: &mut Workload, list: &str) -> Result<(), Error> {
+    for entry in entries(list) {
+        apply(workload, entry)?;
+    }
+    Ok(())
+}
+
+/// The parts of the list: commas inside parentheses belong to a type.
+fn entries(list: &str) -> Vec<&str> {
+    let mut depth = 0i32;
+    let parts = list.split(move |c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        c == ',' && depth <= 0
+    });
+    parts.map(str::trim).filter(|entry| !entry.is_empty()).collect()
+}
+
+fn apply(workload: &mut Workload, entry: &str) -> Result<(), Error> {
+    let wrong = |problem: String, cure: String| Error::Types { entry: entry.to_owned(), problem, cure };
+    let Some((name, kind)) = entry.split_once('=') else {
+        return Err(wrong("there is no =".to_owned(), "write column=type or table.column=type".to_owned()));
+    };
+    let kind = match parse_kind(kind.trim()).map_err(|e| wrong(e.problem, e.cure))? {
+        // Whoever asks for whole numbers means 29454.0, too.
+        Kind::Int { .. } => Kind::Int { float_text: true },
+        kind => kind,
+    };
+    let name = name.trim().to_lowercase();
+    let (table, column) = match name.split_once('.') {
+        Some((table, column)) => (Some(table.trim()), column.trim()),
+        None => (None, name.as_str()),
+    };
+    if let Some(table) = table
+        && workload.tables.iter().all(|t| t.name != table)
+    {
+        let names: Vec<&str> = workload.tables.iter().map(|t| t.name.as_str()).collect();
+        return Err(wrong(format!("there is no table {table:?}"), cure(table, &names)));
+    }
+    let chosen = |name: &str| table.is_none_or(|table| table == name);
+    let mut found = false;
+    for table in workload.tables.iter_mut().filter(|t| chosen(&t.name)) {
+        let Some(index) = table.layout.columns.iter().position(|c| c.name == column) else { continue };
+        found = true;
+        let column = &mut Arc::make_mut(&mut table.layout).columns[index];
+        if kind == Kind::Text {
+            column.nulls.clear();
+        }
+        column.kind = kind.clone();
+    }
+    if found {
+        return Ok(());
+    }
+    let tables = workload.tables.iter().filter(|t| chosen(&t.name));
+    let mut names: Vec<&str> = tables.flat_map(|t| t.layout.columns.iter().map(|c| c.name.as_str())).collect();
+    names.sort_unstable();
+    names.dedup();
+    Err(wrong(format!("there is no column {column:?}"), cure(column, &names)))
+}
+
+fn cure(word: &str, names: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    match nearest(word, names.iter().copied()) {
+        close if close.is_empty() && names.len() > SHOWN => format!("there are {}, …", names[..SHOWN].join(", ")),
+        close if close.is_empty() => format!("there are {}", names.join(", ")),
+        close => format!("did you mean {}?", close.join(" or ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tenaz_csv::{Column, Layout};
+    use tenaz_engine::{Role, Table};
+
+    fn workload() -> Workload {
+        let table = |name: &str, columns: &[&str]| Table {
+            name: name.to_owned(),
+            files: vec![format!("{name}.csv")],
+            role: Role::Fact,
+            layout: Arc::new(Layout::new(columns.iter().map(|c| Column::new(*c, Kind::Date)).collect())),
+        };
+        let tables = vec![table("orders", &["id", "zip"]), table("customers", &["id", "name"])];
+        Workload { name: "w".to_owned(), title: String::new(), tables, queries: Vec::new() }
+    }
+
+    fn kinds(list: &str) -> Result<String, String> {
+        let mut workload = workload();
+        overrule(&mut workload, list).map_err(|e| e.to_string())?;
+        let columns = workload.tables.iter().flat_map(|t| t.layout.columns.iter());
+        Ok(columns.map(|c| c.kind.to_string()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn a_column_is_overruled_in_one_table_or_in_all() {
+        assert_eq!(kinds("zip=text").expect("no mistake"), "date text date date");
+        assert_eq!(kinds("id=int").expect("no mistake"), "int date int date");
+        assert_eq!(kinds("Orders.ID=int, name=decimal(12,2)").expect("no mistake"), "int date date decimal(12,2)");
+        assert_eq!(kinds("").expect("no mistake"), "date date date date");
+    }
+
+    #[test]
+    fn mistakes_name_the_nearest() {
+        for (list, text) in [
+            ("zp=text", "--types zp=text: there is no column \"zp\"; did you mean zip?"),
+            ("order.id=text", "--types order.id=text: there is no table \"order\"; did you mean orders?"),
+            ("orders.name=text", "--types orders.name=text: there is no column \"name\"; there are id, zip"),
+            ("zip", "--types zip: there is no =; write column=type or table.column=type"),
+            ("zip=txt", "--types zip=txt: the type \"txt\" is not known; did you mean \"text\"?"),
+        ] {
+            assert_eq!(kinds(list).expect_err("a mistake"), text);
+        }
+        assert!(kinds("zip=decimal(99,2)").expect_err("a mistake").contains("impossible numbers"));
+    }
+}

@@ -1,0 +1,159 @@
+//! A bounded sample of a table's records: the heads of its files, and blocks from further inside.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use tenaz_csv::{Records, line_starts};
+
+use crate::Error;
+use crate::evidence::Evidence;
+use crate::find::Found;
+use crate::limits::{HEAD_SAMPLE_BYTES, SAMPLED_FILES, TABLE_SAMPLE_BYTES};
+use crate::probe::{Shape, without_mark};
+
+/// Blocks from inside a file, besides its head; the last one is its end.
+const BLOCKS: u64 = 3;
+
+/// What the sampled records of these files say about each column. Records that are no good whatever the types are not asked.
+pub(crate) fn sample(files: &[&Found], shape: &Shape) -> Result<Vec<Evidence>, Error> {
+    let mut evidence = vec![Evidence::default(); shape.columns];
+    let chosen = files.len().min(SAMPLED_FILES);
+    let share = TABLE_SAMPLE_BYTES / chosen.max(1);
+    let head_bytes = (share / 2).min(HEAD_SAMPLE_BYTES);
+    let block_bytes = (share - head_bytes).min(HEAD_SAMPLE_BYTES) / BLOCKS as usize;
+    for index in 0..chosen {
+        let found = files[index * files.len() / chosen];
+        let unreadable = |source| Error::Unreadable { path: found.path.clone(), source };
+        let mut file = File::open(&found.path).map_err(unreadable)?;
+        let head = read_at(&mut file, 0, head_bytes).map_err(unreadable)?;
+        let whole = head.len() < head_bytes;
+        add_head(&mut evidence, shape, &head, whole);
+        // Where lines are all there is to go by, quotes would make a block's start a guess.
+        if whole || (shape.columns == 1 && head.contains(&b'"')) {
+            continue;
+        }
+        for block in 1..=BLOCKS {
+            let inside = found.bytes.saturating_sub(head.len() as u64 + block_bytes as u64);
+            let start = head.len() as u64 + inside / BLOCKS * block;
+            let start = if block == BLOCKS { head.len() as u64 + inside } else { start };
+            let bytes = read_at(&mut file, start, block_bytes).map_err(unreadable)?;
+            add_block(&mut evidence, shape, &bytes, block == BLOCKS);
+        }
+    }
+    Ok(evidence)
+}
+
+fn read_at(file: &mut File, start: u64, bytes: usize) -> std::io::Result<Vec<u8>> {
+    let mut block = Vec::new();
+    file.seek(SeekFrom::Start(start))?;
+    file.take(bytes as u64).read_to_end(&mut block)?;
+    Ok(block)
+}
+
+fn add_head(evidence: &mut [Evidence], shape: &Shape, head: &[u8], whole: bool) {
+    let records = Records::new(without_mark(head), shape.delimiter, whole);
+    add(evidence, records.skip(usize::from(shape.header.is_some())));
+}
+
+fn add_block(evidence: &mut [Evidence], shape: &Shape, block: &[u8], whole: bool) {
+    if let Some(start) = record_start(shape, block, whole) {
+        add(evidence, Records::new(&block[start..], shape.delimiter, whole));
+    }
+}
+
+fn add<'a>(evidence: &mut [Evidence], records: impl Iterator<Item = <Records<'a> as Iterator>::Item>) {
+    let columns = evidence.len();
+    for fields in records.flatten().filter(|fields| fields.len() == columns) {
+        evidence.iter_mut().zip(&fields).for_each(|(column, field)| column.add(field));
+    }
+}
+
+/// Where the first record of a block from inside a file starts; none: it cannot be told.
+///
+/// The block may start inside quotes. Of two line starts with an odd number of quotes between them, one is inside. So there are two
+/// guesses, the first line start of either kind. From the wrong one, too, records are soon read right, because a quote inside an
+/// unquoted field is literal: from where both guesses agree, both are right. If they never do, the one from which more records
+/// have the right number of fields is taken. If all lines are of one kind, no quotes span lines.
+fn record_start(shape: &Shape, block: &[u8], whole: bool) -> Option<usize> {
+    let guess = |start: usize| Guess::new(shape, block, whole, start);
+    let chosen = match guesses(block).map(|start| start.map(guess)) {
+        [Some(one), Some(other)] => match one.starts.iter().find(|start| other.starts.binary_search(start).is_ok()) {
+            Some(agreed) => guess(*agreed),
+            None if one.bad == other.bad => return None,
+            None if one.bad < other.bad => one,
+            None => other,
+        },
+        [one, other] => one.or(other)?,
+    };
+    let is_likely = chosen.bad * 20 <= chosen.starts.len();
+    chosen.starts.first().copied().filter(|_| is_likely)
+}
+
+/// The first line start with an even number of quotes before it, and the first with an odd number.
+fn guesses(block: &[u8]) -> [Option<usize>; 2] {
+    let mut firsts = [None, None];
+    let (mut quotes, mut from) = (0, 0);
+    for start in line_starts(block).filter(|start| *start < block.len()) {
+        quotes += block[from..start].iter().filter(|byte| **byte == b'"').count();
+        from = start;
+        firsts[quotes % 2].get_or_insert(start);
+        if firsts.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    firsts
+}
+
+/// A block as it is read from a guessed start.
+struct Guess {
+    /// Where its records start.
+    starts: Vec<usize>,
+    /// Records with a wrong number of fields.
+    bad: usize,
+}
+
+impl Guess {
+    fn new(shape: &Shape, block: &[u8], whole: bool, start: usize) -> Self {
+        let mut guess = Self { starts: Vec::new(), bad: 0 };
+        let mut records = Records::new(&block[start..], shape.delimiter, whole);
+        let mut at = start;
+        while let Some(fields) = records.next() {
+            guess.starts.push(at);
+            guess.bad += usize::from(fields.is_none_or(|fields| fields.len() != shape.columns));
+            at = start + records.position();
+        }
+        guess
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(columns: usize) -> Shape {
+        Shape { delimiter: b',', header: None, columns }
+    }
+
+    #[test]
+    fn a_block_starts_at_a_record_or_not_at_all() {
+        let plain = b"7,x\n18,y\n19,z\n";
+        assert_eq!(record_start(&shape(2), plain, true), Some(4));
+        // The block starts inside a quoted text of three lines.
+        let record = "1,\"one, line\nanother, line\nand a third\",2\n";
+        let text = record.repeat(50);
+        for cut in [5, 15, 30, 40] {
+            let block = &text.as_bytes()[cut..];
+            if let Some(start) = record_start(&shape(3), block, true) {
+                assert!(
+                    text[cut + start..].starts_with("1,\"one"),
+                    "cut at {cut}: {:?}",
+                    &text[cut + start..cut + start + 9]
+                );
+            }
+        }
+        // Inside and outside look alike: no guess.
+        let twisted = "1,\"\n2,\"\n".repeat(50);
+        assert_eq!(record_start(&shape(2), &twisted.as_bytes()[2..], false), None);
+        assert_eq!(record_start(&shape(2), b"no line end", true), None);
+    }
+}
