@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result, internal_err};
-use datafusion::physical_expr::Partitioning;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -185,8 +185,9 @@ impl Cutter {
 
     /// What stands above a cut: the rows of the edge, in the order and up to the limit that the exchange promised.
     fn receive(&self, exchange: &Plan, edge: StageId, single: bool) -> Result<Piece> {
-        let schema = self.stages[usize::from(edge.0)].plan.schema();
-        let mut plan: Plan = Arc::new(EdgeExec::new(edge, schema, exchange.properties().output_partitioning()));
+        let sender = &self.stages[usize::from(edge.0)];
+        let received = EdgeExec::new(edge, sender.plan.schema(), exchange.properties().output_partitioning());
+        let mut plan: Plan = Arc::new(received.knowing(known_of(sender)));
         if let Some(order) = exchange.properties().output_ordering() {
             let sort = SortExec::new(order.clone(), plan).with_fetch(exchange.fetch());
             plan = Arc::new(sort.with_preserve_partitioning(!single));
@@ -229,9 +230,8 @@ impl Cutter {
             let spread = self.close(probe, Edge::Spread)?;
             probe = self.plain_receive(spread, false);
         }
-        let schema = self.stages[usize::from(edge.0)].plan.schema();
-        let build: Plan = Arc::new(EdgeExec::new(edge, schema, &Partitioning::UnknownPartitioning(1)));
-        let build = Piece { broadcasts: BTreeSet::from([edge]), single: false, ..Piece::constant(build) };
+        let build = self.plain_receive(edge, false);
+        let build = Piece { broadcasts: build.reads, reads: BTreeSet::new(), ..build };
         merge(node, vec![build, probe])
     }
 
@@ -269,9 +269,11 @@ impl Cutter {
         replace_children_if_necessary(Arc::clone(node), children)
     }
 
+    /// What stands above a cut where the planner saw none.
     fn plain_receive(&self, edge: StageId, single: bool) -> Piece {
-        let schema = self.stages[usize::from(edge.0)].plan.schema();
-        let plan: Plan = Arc::new(EdgeExec::new(edge, schema, &Partitioning::UnknownPartitioning(1)));
+        let sender = &self.stages[usize::from(edge.0)];
+        let received = EdgeExec::new(edge, sender.plan.schema(), &Partitioning::UnknownPartitioning(1));
+        let plan: Plan = Arc::new(received.knowing(known_of(sender)));
         Piece { reads: BTreeSet::from([edge]), single, ..Piece::constant(plan) }
     }
 
@@ -308,6 +310,16 @@ impl Cutter {
         self.known.insert(key, id);
         Ok(id)
     }
+}
+
+/// What is known of the rows of a stage: columns that are equal, or the same in all rows. What holds per partition holds
+/// for all if there is only one.
+fn known_of(stage: &Stage) -> EquivalenceProperties {
+    let mut known = stage.plan.properties().equivalence_properties().clone();
+    if !matches!(stage.tasks, TaskSet::Single(_)) {
+        known.clear_per_partition_constants();
+    }
+    known
 }
 
 /// All rows of a plan that runs in one task: a union, say, keeps its branches apart.

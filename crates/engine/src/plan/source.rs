@@ -135,6 +135,14 @@ impl EdgeExec {
         };
         Self { edge, properties: properties(schema, here) }
     }
+
+    /// With what is known of the rows. Operators above were planned with it (a sort leaves out columns that are the same in
+    /// all rows) and would be refused without. Orders are lost at a cut.
+    pub(super) fn knowing(self, mut known: EquivalenceProperties) -> Self {
+        known.clear_orderings();
+        let properties = PlanProperties::clone(&self.properties).with_eq_properties(known);
+        Self { properties: Arc::new(properties), ..self }
+    }
 }
 
 impl DisplayAs for EdgeExec {
