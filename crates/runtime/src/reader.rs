@@ -86,6 +86,9 @@ impl Reader {
             let table = scan.table;
             let files = self.data.files(usize::from(table.0));
             let Some(file) = files.get(self.file) else {
+                if self.chunks == 0 {
+                    return Ok(Next::Chunk(self.empty_chunk(table)));
+                }
                 let chunks = std::mem::take(&mut self.chunks);
                 self.scan += 1;
                 self.file = 0;
@@ -126,5 +129,12 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// The only chunk of a table without records: its tasks run, because a grouping has a grand total even of nothing.
+    fn empty_chunk(&mut self, table: TableId) -> CutChunk {
+        self.chunks = 1;
+        let chunk = Chunk { number: 0, byte: 0, line: 1, records: 0, data: Vec::<u8>::new().into() };
+        CutChunk { scan: self.scan, table, number: 0, file: 0, file_bytes: 0, chunk }
     }
 }
