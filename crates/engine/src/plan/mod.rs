@@ -19,6 +19,7 @@ mod session;
 pub(crate) mod source;
 mod sql;
 mod subquery;
+mod top;
 mod text;
 
 use std::collections::BTreeSet;

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use datafusion::common::config::Dialect;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tenaz_core::TableId;
 
 use super::dear::Planner;
 use super::provider::WorkloadTable;
+use super::top::TopOfEach;
 use crate::functions;
 use crate::workload::Workload;
 use crate::{Error, limits};
@@ -41,8 +43,6 @@ pub(crate) fn config() -> SessionConfig {
     options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     // So is the value of a scalar subquery; as a join it crosses a cut as rows do.
     options.optimizer.enable_physical_uncorrelated_scalar_subquery = false;
-    // Row numbers up to k need a heap per key, not a sort of everything.
-    options.optimizer.enable_window_topn = true;
     // Give up on partial aggregation early: a chunk is small, and rows that do not combine are better sent as they are.
     options.execution.skip_partial_aggregation_probe_rows_threshold = limits::BATCH_ROWS;
     config
@@ -51,6 +51,13 @@ pub(crate) fn config() -> SessionConfig {
 /// A session that knows the workload's tables.
 pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
     let rules = PhysicalOptimizer::new().rules.into_iter().filter(|rule| !UNWANTED_RULES.contains(&rule.name()));
+    let rules = rules.flat_map(|rule| -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+        // This one comes right before rows are moved and sorted where they must be.
+        if rule.name() == "WindowTopN" {
+            return vec![Arc::new(TopOfEach)];
+        }
+        vec![rule]
+    });
     let state = SessionStateBuilder::new()
         .with_config(config())
         .with_default_features()
