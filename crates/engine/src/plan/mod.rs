@@ -11,6 +11,7 @@ mod cut;
 mod dear;
 pub mod describe;
 mod early;
+mod forget;
 mod mistake;
 mod order;
 mod provider;

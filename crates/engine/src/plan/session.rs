@@ -10,6 +10,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use tenaz_core::TableId;
 
 use super::dear::Planner;
+use super::forget::ForgetAboveGroupingSets;
 use super::provider::WorkloadTable;
 use super::top::TopOfEach;
 use crate::functions;
@@ -54,7 +55,7 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
     let rules = rules.flat_map(|rule| -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         // This one comes right before rows are moved and sorted where they must be.
         if rule.name() == "WindowTopN" {
-            return vec![Arc::new(TopOfEach)];
+            return vec![Arc::new(TopOfEach), Arc::new(ForgetAboveGroupingSets)];
         }
         vec![rule]
     });
