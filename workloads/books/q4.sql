@@ -1,6 +1,6 @@
 -- Of the titles published 1990 to 1999 with at least 500 reviews, the 10 with the highest mean score (tie: title).
 WITH nineties AS (
-    SELECT title, authors
+    SELECT DISTINCT title, authors
     FROM books
     WHERE title IS NOT NULL AND year_of(published_date) BETWEEN 1990 AND 1999
 )
