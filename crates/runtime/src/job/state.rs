@@ -155,8 +155,6 @@ impl<'a> Job<'a> {
     }
 
     /// Tasks that need no input at all, such as `SELECT 1`, and the needs of the first table.
-
-    /// Tasks that need no input at all, such as `SELECT 1`, and the needs of the first table.
     pub(super) fn add_constant_tasks(&self) {
         for (index, state) in self.partitions.iter().enumerate() {
             let ready = lock(state).take_ready();
@@ -167,8 +165,6 @@ impl<'a> Job<'a> {
             None => self.scheduler.files_read(),
         }
     }
-
-    /// A working thread, from start to end.
 
     /// The closing checks, and the answers.
     pub(super) fn finish(self, started: Instant) -> Result<Outcome, Error> {
