@@ -305,8 +305,7 @@ mod tests {
         let mut taken = Spool::new(Arc::clone(&budget));
         taken.push(chunk(1), rows(0..10)).unwrap();
         taken.push(chunk(0), rows(10..20)).unwrap();
-        let sources: Vec<Source> = taken.take_memory().into_iter().map(|(source, _)| source).collect();
-        assert_eq!(sources, [chunk(0), chunk(1)]);
+        assert_eq!(taken.take_memory(), [rows(10..20), rows(0..10)], "in the order of their sources");
         assert_eq!((used(), taken.rows()), (0, 0));
 
         let mut read = Spool::new(Arc::clone(&budget));

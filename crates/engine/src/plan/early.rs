@@ -35,27 +35,19 @@ pub(super) fn mark(stages: &mut [Stage], queries: &[PlannedQuery]) {
 
 fn only_grows(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let mut shown: Vec<usize> = (0..plan.schema().fields().len()).collect();
+    let mut conditions: Vec<Arc<dyn PhysicalExpr>> = Vec::new();
     let mut node = plan;
-    let mut conditions: Vec<(Vec<Arc<dyn PhysicalExpr>>, Vec<usize>)> = Vec::new();
     loop {
         if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
-            let Some(below) = renumber(&shown, projection) else { return false };
-            shown = below;
-            for (_, columns) in &mut conditions {
-                let Some(below) = renumber(columns, projection) else { return false };
-                *columns = below;
-            }
             // A condition above a projection would have to be rewritten: the planner puts conditions below.
-            if !conditions.is_empty() {
-                return false;
-            }
+            let Some(below) = renumber(&shown, projection).filter(|_| conditions.is_empty()) else { return false };
+            shown = below;
             node = projection.input();
         } else if let Some(filter) = node.downcast_ref::<FilterExec>() {
             if let Some(projection) = filter.projection() {
                 shown = shown.iter().map(|&i| projection[i]).collect();
             }
-            let parts = split_conjunction(filter.predicate()).into_iter().cloned().collect();
-            conditions.push((parts, Vec::new()));
+            conditions.extend(split_conjunction(filter.predicate()).into_iter().cloned());
             node = filter.input();
         } else {
             break;
@@ -68,7 +60,7 @@ fn only_grows(plan: &Arc<dyn ExecutionPlan>) -> bool {
         && aggregate.input().is::<EdgeExec>()
         && !conditions.is_empty()
         && shown.iter().all(|&column| column < keys)
-        && conditions.iter().flat_map(|(parts, _)| parts).all(|part| stays_true(part, aggregate, keys))
+        && conditions.iter().all(|condition| stays_true(condition, aggregate, keys))
 }
 
 /// The columns below a projection that these columns above it stand for.

@@ -1,0 +1,128 @@
+//! One job on this machine.
+//!
+//! ```text
+//!  run ──▶ Job::new ──▶ threads: Job::work ──▶ Job::finish
+//!          (state.rs)    (work.rs: leaf and inner tasks; deliver.rs: where their rows go)
+//! ```
+
+mod deliver;
+mod state;
+mod work;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use datafusion::arrow::record_batch::RecordBatch;
+use tenaz_core::QueryId;
+use tenaz_engine::{JobPlan, Workload};
+
+use crate::rejects::RejectLine;
+use crate::spool::SpooledRows;
+use crate::{Answer, DataSet, Error, Progress, limits};
+use state::Job;
+
+/// How to run a job. None of it changes an answer.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Working threads.
+    pub threads: usize,
+    /// Bytes of a chunk; `None`: by the size of the data.
+    pub chunk_bytes: Option<usize>,
+    /// Partitions; `None`: by the size of the data.
+    pub partitions: Option<u16>,
+    /// Bytes of rows that may rest in memory.
+    pub memory_bytes: usize,
+    /// Where temporary files go.
+    pub temp_dir: PathBuf,
+    /// Whether the first bad record fails the job.
+    pub strict: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            chunk_bytes: None,
+            partitions: None,
+            memory_bytes: limits::DEFAULT_MEMORY_BYTES,
+            temp_dir: std::env::temp_dir(),
+            strict: false,
+        }
+    }
+}
+
+impl Options {
+    pub(super) fn chunk_bytes(&self, data: &DataSet) -> usize {
+        self.chunk_bytes.unwrap_or_else(|| {
+            let share = data.bytes() / (self.threads as u64 * 8);
+            (share as usize).clamp(limits::MIN_CHUNK_BYTES, limits::MAX_CHUNK_BYTES)
+        })
+    }
+
+    pub(super) fn partitions(&self, data: &DataSet) -> u16 {
+        self.partitions.unwrap_or_else(|| {
+            let wanted = data.bytes().div_ceil(limits::BYTES_PER_PARTITION);
+            wanted.clamp(1, limits::MAX_CHOSEN_PARTITIONS) as u16
+        })
+    }
+}
+
+/// Who wants to know of rows and rejects while the job runs. Called from the working threads.
+pub trait Observer: Sync {
+    /// Rows of an unordered answer, as they become known. They are never taken back.
+    fn rows(&self, query: QueryId, batch: &RecordBatch);
+    /// A bad record.
+    fn reject(&self, line: &RejectLine);
+}
+
+/// What a table contributed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableReport {
+    /// The table.
+    pub name: String,
+    /// Its counts.
+    pub counts: tenaz_core::TableLedger,
+    /// The bytes of its files.
+    pub bytes: u64,
+    /// Rejected records by reason.
+    pub reasons: BTreeMap<&'static str, u64>,
+}
+
+/// The answers of a finished job.
+#[derive(Debug)]
+pub struct Outcome {
+    /// One per query, in the order asked.
+    pub answers: Vec<Answer>,
+    /// One per table read, in the workload's order.
+    pub tables: Vec<TableReport>,
+    /// All bad records, in the order of the data.
+    pub rejects: Option<Arc<SpooledRows>>,
+    /// The time it took.
+    pub elapsed: Duration,
+    /// Bytes that went through temporary files.
+    pub spilled_bytes: u64,
+}
+
+/// Runs a job: reads every file once and answers all queries.
+pub fn run(
+    workload: &Workload,
+    plan: &JobPlan,
+    data: DataSet,
+    options: &Options,
+    progress: &Progress,
+    observer: &dyn Observer,
+) -> Result<Outcome, Error> {
+    let started = Instant::now();
+    let job = Job::new(workload, plan, data, options, progress, observer)?;
+    job.add_constant_tasks();
+    let threads = options.threads.clamp(1, limits::MAX_THREADS);
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| job.work());
+        }
+        job.work();
+    });
+    job.finish(started)
+}
