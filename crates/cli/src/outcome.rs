@@ -45,9 +45,13 @@ pub(crate) fn report(error: &anyhow::Error, screen: &Screen) -> ExitCode {
     if error.is::<ReaderGone>() {
         return ExitCode::SUCCESS;
     }
-    // An error may show a line of SQL with a mark below it; whatever else a text holds is made harmless.
-    let lines: Vec<String> = sentence(error).lines().map(printable).collect();
-    screen.error(&lines.join("\n"));
+    let text = sentence(error);
+    let shown = match error.downcast_ref::<tenaz_engine::Error>() {
+        // The line of SQL in question stands below, with a mark under the place.
+        Some(tenaz_engine::Error::Sql { .. }) => text.lines().map(printable).collect::<Vec<_>>().join("\n"),
+        _ => printable(&text),
+    };
+    screen.error(&shown);
     ExitCode::from(code(error))
 }
 

@@ -20,8 +20,8 @@ mod session;
 pub(crate) mod source;
 mod sql;
 mod subquery;
-mod top;
 mod text;
+mod top;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
