@@ -115,9 +115,6 @@ pub fn direct_context(tables: &[Rows]) -> SessionContext {
     let mut config = SessionConfig::new().with_target_partitions(1);
     config.options_mut().sql_parser.dialect = Dialect::PostgreSQL;
     config.options_mut().sql_parser.parse_float_as_decimal = true;
-    // DataFusion's dynamic filters lose rows of some outer joins with an empty side.
-    config.options_mut().optimizer.enable_dynamic_filter_pushdown = false;
-    config.options_mut().optimizer.enable_join_dynamic_filter_pushdown = false;
     let context = SessionContext::new_with_config(config);
     tenaz_engine::functions::register(&context);
     for table in tables {
