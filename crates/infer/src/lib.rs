@@ -1,7 +1,7 @@
 //! Own questions: from a directory of CSV files to a [`Workload`](tenaz_engine::Workload), by looking at a sample.
 //!
-//! [`infer`] finds the files, groups them into tables, and guesses delimiter, header, names and types from a bounded part of each.
-//! [`overrule`] lets the user know better, and [`workload_file`] writes the guess down for editing.
+//! [`infer()`] finds the files, groups them into tables, and guesses delimiter, header, names and types from a bounded part of each.
+//! [`overrule()`] lets the user know better, and [`workload_file()`] writes the guess down for editing.
 //!
 //! ```text
 //!  directory ──find──▶ files ──probe──▶ shapes ──group──▶ tables ──sample──▶ types ──▶ Workload
