@@ -37,8 +37,13 @@ fn help_texts_are_as_agreed() {
 }
 
 #[test]
-fn the_plan_of_coffee_is_as_agreed() {
-    matches_golden("explain-coffee.txt", tenaz(["explain", "coffee"]).must(0).text());
+fn the_plans_of_the_bundled_workloads_are_as_agreed_and_the_same_in_every_process() {
+    for name in ["coffee", "steam", "books"] {
+        let golden = format!("explain-{name}.txt");
+        for _ in 0..3 {
+            matches_golden(&golden, tenaz(["explain", name]).must(0).text());
+        }
+    }
 }
 
 /// A workload file that is right; every mistake below replaces one part of it.

@@ -34,6 +34,7 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
 use tenaz_core::{Partition, QueryId, StageId, TableId, TaskSet};
 
+use super::key::structure;
 use super::source::{EdgeExec, ScanExec};
 use super::{Edge, Stage};
 use crate::Error;
@@ -291,10 +292,8 @@ impl Cutter {
         if piece.scan.is_some() && !piece.reads.is_empty() {
             return internal_err!("a leaf stage reads a partition's log");
         }
-        let key = format!("{tasks:?} {edge:?} {:?} {:?}\n{:?}", piece.reads, piece.broadcasts, piece.plan);
-        // Two equal branches of a UNION ALL both count: rows that are an answer are never made for two.
-        let is_answer = matches!(edge, Edge::Results(_));
-        if let Some(&same) = self.known.get(&key).filter(|_| !is_answer) {
+        let key = stage_key(&piece.plan, tasks, &edge);
+        if let Some(&same) = key.as_ref().and_then(|key| self.known.get(key)) {
             return Ok(same);
         }
         let id = StageId(self.stages.len() as u16);
@@ -307,7 +306,9 @@ impl Cutter {
             compaction: None,
             early: false,
         });
-        self.known.insert(key, id);
+        if let Some(key) = key {
+            self.known.insert(key, id);
+        }
         Ok(id)
     }
 }
@@ -320,6 +321,17 @@ fn known_of(stage: &Stage) -> EquivalenceProperties {
         known.clear_per_partition_constants();
     }
     known
+}
+
+/// What a stage shares with an equal one. Two equal branches of a UNION ALL both count, so rows that are an answer are
+/// never made for two.
+fn stage_key(plan: &Plan, tasks: TaskSet, edge: &Edge) -> Option<String> {
+    let route = match edge {
+        Edge::Hash(keys) => keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(","),
+        Edge::Results(_) => return None,
+        Edge::Spread | Edge::One | Edge::Broadcast => format!("{edge:?}"),
+    };
+    Some(format!("{tasks:?} {route}\n{}", structure(plan)?))
 }
 
 /// All rows of a plan that runs in one task: a union, say, keeps its branches apart.

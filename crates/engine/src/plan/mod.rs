@@ -12,6 +12,7 @@ mod dear;
 pub mod describe;
 mod early;
 mod forget;
+mod key;
 mod mistake;
 mod order;
 mod provider;
