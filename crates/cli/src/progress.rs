@@ -24,6 +24,12 @@ fn style() -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is valid").progress_chars("━━─")
 }
 
+/// A table whose turn has not come has no speed and no end in sight.
+fn waiting_style() -> ProgressStyle {
+    let template = "{prefix:18} {wide_bar} {bytes:>10}/{total_bytes:10}      waiting";
+    ProgressStyle::with_template(template).expect("the template is valid").progress_chars("━━─")
+}
+
 /// Runs `work` while drawing a bar per table, and passes a signal on to the job.
 pub(crate) fn while_watching<T>(
     screen: &Screen,
@@ -64,14 +70,18 @@ pub(crate) fn while_watching<T>(
 
 fn table_bar(bars: &MultiProgress, plan: &JobPlan, data: &DataSet, table: usize) -> (usize, ProgressBar) {
     let bar = bars.add(ProgressBar::new(data.table_bytes(table)));
-    bar.set_style(style());
+    bar.set_style(waiting_style());
     bar.set_prefix(plan.tables[table].clone());
     (table, bar)
 }
 
 fn draw(progress: &Progress, table: usize, bar: &ProgressBar) {
     let counters = progress.table(table);
+    let before = bar.position();
     bar.set_position(counters.bytes.load(Ordering::Relaxed));
+    if before == 0 && bar.position() > 0 {
+        bar.set_style(style());
+    }
     let records = counters.records.load(Ordering::Relaxed);
     let seconds = bar.elapsed().as_secs_f64();
     if counters.done.load(Ordering::Relaxed) {
