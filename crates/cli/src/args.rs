@@ -101,7 +101,7 @@ pub(crate) struct RunArgs {
 )]
 pub(crate) struct SqlArgs {
     /// The query, or several separated by `;`; `-` reads standard input.
-    #[arg(value_name = "SQL", conflicts_with = "file")]
+    #[arg(value_name = "SQL", conflicts_with = "file", allow_hyphen_values = true)]
     pub(crate) sql: Option<String>,
     /// The directory with the CSV files, or one CSV file.
     #[arg(long, value_name = "DIR", env = "TENAZ_DATA")]

@@ -61,7 +61,7 @@ fn sentence(error: &anyhow::Error) -> String {
     for cause in error.chain().map(ToString::to_string) {
         if text.is_empty() {
             text = cause;
-        } else if !text.contains(&cause) {
+        } else if !text.contains(&cause) && !cause.contains(&text) {
             text = format!("{text}: {cause}");
         }
     }

@@ -75,10 +75,11 @@ pub(crate) fn closing_lines(outcome: &Outcome) -> String {
     let seconds = outcome.elapsed.as_secs_f64();
     let bytes: u64 = outcome.tables.iter().map(|t| t.bytes).sum();
     lines.push_str(&format!(
-        "{} {}, {} records = {} accepted + {} rejected, {} in {seconds:.2} s ({}/s)",
+        "{} {}, {} {} = {} accepted + {} rejected, {} in {seconds:.2} s ({}/s)",
         outcome.tables.len(),
         if outcome.tables.len() == 1 { "table" } else { "tables" },
         HumanCount(sum(|c| c.records)),
+        if sum(|c| c.records) == 1 { "record" } else { "records" },
         HumanCount(sum(|c| c.accepted)),
         HumanCount(sum(|c| c.rejected)),
         HumanBytes(bytes),

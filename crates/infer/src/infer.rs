@@ -179,7 +179,7 @@ fn table(group: &Group, role: Role, names: &mut Names, notes: &mut Vec<String>) 
     {
         let fields = if columns.len() == 1 { "1 field".to_owned() } else { format!("{} fields", columns.len()) };
         notes.push(format!(
-            "{}: the header has {} names, but the records have {fields}; columns are named by position",
+            "{}: the header has {} names, but the records have {fields}; names may belong to a neighbouring column: look before you rely on them",
             group.files[0].name(),
             given.len()
         ));

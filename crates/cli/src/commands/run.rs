@@ -54,7 +54,7 @@ pub(crate) fn answer(
     };
     let stop = stop::on_signal()?;
     let progress = Progress::new(workload.tables.len());
-    let watcher = Watcher::new(&plan, &target, screen, &progress)?;
+    let watcher = Watcher::new(&plan, &target, screen, &progress, engine.strict)?;
     let options = options(engine);
     let outcome = progress::while_watching(screen, &plan, &data, &progress, &stop, || {
         tenaz_runtime::run(workload, &plan, data.clone(), &options, &progress, &watcher)
@@ -96,6 +96,12 @@ enum Target {
 impl Target {
     fn new(workload: &Workload, args: &OutputArgs) -> Result<Self> {
         if let Some(dir) = &args.out {
+            let taken = |name: &str| ["rejects", "summary"].iter().any(|file| file.eq_ignore_ascii_case(name));
+            if let Some(query) = workload.queries.iter().find(|q| taken(&q.name)) {
+                let text =
+                    format!("a query cannot be called {0:?}: --out writes a file of that name; rename it", query.name);
+                return Err(Usage(text).into());
+            }
             return Ok(Self::Dir(dir.clone(), args.format.unwrap_or(Format::Csv)));
         }
         let format = args.format.unwrap_or(Format::Table);
@@ -124,6 +130,8 @@ struct Watcher<'a> {
     /// Rows that nobody can read are not worth the work.
     progress: &'a Progress,
     rejects: AtomicU64,
+    /// A strict run names the first bad record when it fails.
+    strict: bool,
     misfits: Mutex<Misfits>,
     stream: Option<Mutex<Stream>>,
 }
@@ -136,7 +144,7 @@ struct Stream {
 }
 
 impl<'a> Watcher<'a> {
-    fn new(plan: &JobPlan, target: &Target, screen: &'a Screen, progress: &'a Progress) -> Result<Self> {
+    fn new(plan: &JobPlan, target: &Target, screen: &'a Screen, progress: &'a Progress, strict: bool) -> Result<Self> {
         let stream = match (target, plan.queries.first()) {
             (Target::Stream(format), Some(query)) => {
                 let mut writer = format.writer(BufWriter::with_capacity(1 << 16, stdout()));
@@ -145,7 +153,7 @@ impl<'a> Watcher<'a> {
             }
             _ => None,
         };
-        Ok(Self { screen, progress, rejects: AtomicU64::new(0), misfits: Mutex::default(), stream })
+        Ok(Self { screen, progress, rejects: AtomicU64::new(0), strict, misfits: Mutex::default(), stream })
     }
 
     /// The reason why standard output could not be written, if that is why the job was stopped.
@@ -186,7 +194,7 @@ impl Observer for Watcher<'_> {
         if let (Some(column), Ok(mut misfits)) = (&line.column, self.misfits.lock()) {
             *misfits.entry((line.table.clone(), column.clone())).or_default() += 1;
         }
-        if count < SHOWN_REJECTS {
+        if count < SHOWN_REJECTS && !self.strict {
             let text = format!("rejected: {}: {}: {}", line.place(), line.reason_with_column(), line.text);
             self.screen.say(&printable(&text));
         }
@@ -269,6 +277,10 @@ fn tell(outcome: &Outcome, watcher: &Watcher<'_>, out: Option<&Path>, screen: &S
         screen.say(&format!("rejected: … and {} more; {where_all}", HumanCount(rejects - SHOWN_REJECTS)));
     }
     screen.say(&format!("\n{}", closing_lines(outcome)));
+    let streamed = watcher.stream.as_ref().and_then(|s| s.lock().ok()).is_some_and(|s| s.unordered);
+    if streamed {
+        screen.say("rows were written as they became known; the fingerprint is that of the sorted answer (--out DIR)");
+    }
     if let Some(dir) = out {
         screen.say(&format!("results are in {}", dir.display()));
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::SessionConfig;
@@ -19,7 +20,11 @@ thread_local! {
 
 /// The context in which a plan finds its rows.
 pub(super) fn task_context(config: &SessionConfig, env: &Arc<RuntimeEnv>, rows: Arc<dyn TaskRows>) -> Arc<TaskContext> {
-    let config = config.clone().with_extension(Arc::new(Rows(rows)));
+    let mut config = config.clone().with_extension(Arc::new(Rows(rows)));
+    // A sort that spills merges what it holds in a form of about the same size: half of the memory is kept for that.
+    if let MemoryLimit::Finite(bytes) = env.memory_pool.memory_limit() {
+        config = config.with_sort_spill_reservation_bytes(bytes / 2);
+    }
     let none = Default::default;
     let context = TaskContext::new(
         None,

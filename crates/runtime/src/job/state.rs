@@ -18,6 +18,16 @@ use crate::scheduler::Scheduler;
 use crate::spool::{Budget, Spool};
 use crate::{Answer, DataSet, Error, Progress, limits};
 
+/// Memory for what tasks compute with (sorts, hash tables): twice what rows at rest may use, shared by `tasks` at a time.
+pub(super) fn working_memory(options: &Options, tasks: usize) -> Result<Arc<RuntimeEnv>, Error> {
+    let bytes = (options.memory_bytes.saturating_mul(2) / tasks).max(limits::MIN_WORKING_BYTES);
+    let builder = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
+    // The system's own place is only touched when something is spilled; a named one at once.
+    let builder =
+        if options.temp_dir == std::env::temp_dir() { builder } else { builder.with_temp_file_path(&options.temp_dir) };
+    Ok(builder.build_arc()?)
+}
+
 /// The state that the threads of a job share.
 pub(super) struct Job<'a> {
     pub(super) workload: &'a Workload,
@@ -99,11 +109,7 @@ impl<'a> Job<'a> {
         let count = options.partitions(&data).max(1);
         let topology = plan.topology(count)?;
         let budget = Budget::new(options.memory_bytes, options.temp_dir.clone());
-        let pool = FairSpillPool::new(options.memory_bytes.saturating_mul(2).max(limits::MIN_WORKING_BYTES));
-        let env = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(pool))
-            .with_temp_file_path(&options.temp_dir)
-            .build_arc()?;
+        let env = working_memory(options, 1)?;
         let spool = || Spool::new(Arc::clone(&budget));
         let state = |p| Mutex::new(PartitionState::new(&topology, Partition(p), Arc::clone(&budget)));
         let mut readers = BTreeMap::new();

@@ -10,7 +10,7 @@ use tenaz_core::{Partition, Source, StageId};
 use tenaz_csv::{Decoded, Decoder};
 use tenaz_engine::{LeafInput, LeafRunner, run_inner};
 
-use super::state::{Job, lock};
+use super::state::{Job, lock, working_memory};
 use crate::Error;
 use crate::reader::{CutChunk, Next};
 use crate::rejects::{RejectLine, reject_batch};
@@ -160,7 +160,9 @@ impl Job<'_> {
             let wanted = task.broadcasts.iter().filter_map(|edge| broadcast.complete.get_key_value(edge));
             inputs.extend(wanted.map(|(edge, rows)| (*edge, Arc::clone(rows))));
         }
-        let output = run_inner(self.plan, stage, partition, self.topology.partitions(), inputs, &self.env)?;
+        // Each task has memory of its own: what it may use does not depend on what others do.
+        let env = working_memory(self.options, self.options.threads)?;
+        let output = run_inner(self.plan, stage, partition, self.topology.partitions(), inputs, &env)?;
         self.deliver(Source::Task { stage, partition }, &[stage], output)
     }
 }
