@@ -9,7 +9,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use tenaz_core::{Partition, Source, StageId};
 
-use super::run::{run_plan, task_context};
+use super::run::{MergeShare, run_plan, task_context};
 use super::{EdgeInput, MemoryEdge, TaskOutput};
 use crate::Error;
 use crate::plan::source::TaskRows;
@@ -25,7 +25,8 @@ pub fn run_inner(
     env: &Arc<RuntimeEnv>,
 ) -> Result<TaskOutput, Error> {
     let task = plan.stage(stage);
-    let context = task_context(&session_config(), env, Arc::new(EdgeRows(inputs)));
+    let share = MergeShare::of(&task.plan);
+    let context = task_context(&session_config(), env, Arc::new(EdgeRows(inputs)), share);
     let source = Source::Task { stage, partition };
     let mut output = TaskOutput::new(partitions);
     let instance = reset_plan_states(Arc::clone(&task.plan))?;
@@ -42,7 +43,8 @@ pub fn compact(
 ) -> Result<Vec<RecordBatch>, Error> {
     let Some(merge) = &plan.stage(edge).compaction else { return Ok(batches) };
     let input: Arc<dyn EdgeInput> = Arc::new(MemoryEdge(batches));
-    let context = task_context(&session_config(), env, Arc::new(EdgeRows(BTreeMap::from([(edge, input)]))));
+    let rows = Arc::new(EdgeRows(BTreeMap::from([(edge, input)])));
+    let context = task_context(&session_config(), env, rows, MergeShare::Little);
     let mut merged = Vec::new();
     let instance = reset_plan_states(Arc::clone(merge))?;
     run_plan(&instance, &context, |batch| {

@@ -13,7 +13,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
-use super::run::{run_plan, task_context};
+use super::run::{MergeShare, run_plan, task_context};
 use super::{EdgeInput, TaskOutput};
 use crate::Error;
 use crate::limits::{BATCH_ROWS, RUNS_PER_INSTANCE};
@@ -112,7 +112,7 @@ impl LeafRunner {
             columns: self.columns.clone(),
             broadcasts: Arc::clone(&self.broadcasts),
         };
-        let context = task_context(&self.config, &self.env, Arc::new(rows));
+        let context = task_context(&self.config, &self.env, Arc::new(rows), MergeShare::Little);
         let mut output = TaskOutput::new(self.partitions);
         for stage in &self.stages {
             run_plan(&stage.plan()?, &context, |batch| {

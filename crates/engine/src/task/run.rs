@@ -8,6 +8,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 
@@ -18,12 +19,42 @@ thread_local! {
     static RUNTIME: std::io::Result<tokio::runtime::Runtime> = tokio::runtime::Builder::new_current_thread().build();
 }
 
+/// How much of the memory a sort keeps for merging what it holds, in a form of about the same size, when it must spill.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum MergeShare {
+    /// Little: the task's input is small, or others share the memory.
+    Little,
+    /// Half, shared by the sorts of the only plan that uses this memory.
+    Half { sorts: usize },
+}
+
+impl MergeShare {
+    /// For a plan that has the memory for itself.
+    pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
+        fn sorts(plan: &Arc<dyn ExecutionPlan>) -> usize {
+            usize::from(plan.is::<SortExec>()) + plan.children().into_iter().map(sorts).sum::<usize>()
+        }
+        Self::Half { sorts: sorts(plan).max(1) }
+    }
+
+    fn of_bytes(self, bytes: usize) -> usize {
+        match self {
+            Self::Little => bytes / 64,
+            Self::Half { sorts } => bytes / (2 * sorts),
+        }
+    }
+}
+
 /// The context in which a plan finds its rows.
-pub(super) fn task_context(config: &SessionConfig, env: &Arc<RuntimeEnv>, rows: Arc<dyn TaskRows>) -> Arc<TaskContext> {
+pub(super) fn task_context(
+    config: &SessionConfig,
+    env: &Arc<RuntimeEnv>,
+    rows: Arc<dyn TaskRows>,
+    merge_share: MergeShare,
+) -> Arc<TaskContext> {
     let mut config = config.clone().with_extension(Arc::new(Rows(rows)));
-    // A sort that spills merges what it holds in a form of about the same size: half of the memory is kept for that.
     if let MemoryLimit::Finite(bytes) = env.memory_pool.memory_limit() {
-        config = config.with_sort_spill_reservation_bytes(bytes / 2);
+        config = config.with_sort_spill_reservation_bytes(merge_share.of_bytes(bytes));
     }
     let none = Default::default;
     let context = TaskContext::new(
