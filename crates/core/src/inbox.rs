@@ -13,15 +13,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::limits::MAX_CHUNKS;
-use crate::{Error, IntervalSet, Partition, Route, Source, StageId, TableId, TaskSet, Topology};
+use crate::{Error, IntervalSet, Partition, Promise, Route, Source, StageId, TableId, TaskSet, Topology};
 
 /// Whether a message is news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
     /// First of its id: use it.
     New,
-    /// Seen before: drop it before it touches any state.
+    /// Seen before, or of no source that the job has: drop it before it touches any state.
     Duplicate,
 }
 
@@ -29,7 +28,7 @@ pub enum Received {
 #[derive(Debug, Clone)]
 pub struct Inbox {
     chunks: Vec<IntervalSet>,
-    promised: Vec<Option<u64>>,
+    promised: Vec<Option<Promise>>,
     tasks: BTreeMap<StageId, IntervalSet>,
     waiting: Vec<Waiting>,
     ready: Vec<StageId>,
@@ -106,6 +105,9 @@ impl Inbox {
 
     /// Takes note of a message. Only [`Received::New`] may touch the receiver's state.
     pub fn receive(&mut self, source: Source) -> Received {
+        if !self.is_possible(source) {
+            return Received::Duplicate;
+        }
         let fresh = match source {
             Source::Chunk { table, number } => self.chunks[usize::from(table.0)].insert(number),
             Source::Task { stage, partition } => self.tasks.entry(stage).or_default().insert(u64::from(partition.0)),
@@ -116,7 +118,7 @@ impl Inbox {
         let possibly_complete = match source {
             Source::Chunk { table, .. } => {
                 let table = usize::from(table.0);
-                self.promised[table] == Some(self.chunks[table].len())
+                self.promised[table].as_ref().is_some_and(|promise| promise.len() == self.chunks[table].len())
             }
             Source::Task { .. } => true,
         };
@@ -126,22 +128,56 @@ impl Inbox {
         Received::New
     }
 
+    /// Whether a message of this source has been received.
+    pub fn has(&self, source: Source) -> bool {
+        match source {
+            Source::Chunk { table, number } => {
+                self.chunks.get(usize::from(table.0)).is_some_and(|chunks| chunks.contains(number))
+            }
+            Source::Task { stage, partition } => {
+                self.tasks.get(&stage).is_some_and(|tasks| tasks.contains(u64::from(partition.0)))
+            }
+        }
+    }
+
     /// The promise: `table` has exactly `chunks` chunks. Repeating it is harmless, contradicting it is an error.
     pub fn close_table(&mut self, table: TableId, chunks: u64) -> Result<(), Error> {
-        if chunks > MAX_CHUNKS {
-            return Err(Error::Limit { what: "the number of chunks of a table", found: chunks, limit: MAX_CHUNKS });
-        }
+        self.promise(table, &Promise::count(chunks))
+    }
+
+    /// The promise: `table` has exactly these chunks. Repeating it is harmless, contradicting it is an error.
+    pub fn promise(&mut self, table: TableId, promise: &Promise) -> Result<(), Error> {
+        promise.check()?;
         let index = usize::from(table.0);
-        match self.promised[index] {
-            Some(before) if before != chunks => return Err(Error::ClosedTwice { table, before, now: chunks }),
+        match &self.promised[index] {
+            Some(before) if before != promise => {
+                return Err(Error::ClosedTwice { table, before: before.len(), now: promise.len() });
+            }
             Some(_) => return Ok(()),
-            None => self.promised[index] = Some(chunks),
+            None => self.promised[index] = Some(promise.clone()),
         }
-        if let Some(number) = self.chunks[index].last().filter(|&last| last >= chunks) {
-            return Err(Error::ChunkBeyondEnd { table, chunks, number });
+        if let Some(number) = promise.stray(&self.chunks[index]) {
+            return Err(Error::ChunkBeyondEnd { table, chunks: promise.len(), number });
         }
         self.advance();
         Ok(())
+    }
+
+    /// Whether all chunks of the table are known and have arrived.
+    pub fn has_all_chunks(&self, table: TableId) -> bool {
+        let table = usize::from(table.0);
+        self.promised[table].as_ref().is_some_and(|promise| promise.len() == self.chunks[table].len())
+    }
+
+    /// How many chunks of the table have arrived.
+    pub fn chunks_arrived(&self, table: TableId) -> u64 {
+        self.chunks[usize::from(table.0)].len()
+    }
+
+    /// The chunks of the table that were promised and have not arrived.
+    pub fn missing_chunks(&self, table: TableId) -> Vec<(u64, u64)> {
+        let table = usize::from(table.0);
+        self.promised[table].as_ref().map_or_else(Vec::new, |promise| promise.missing_from(&self.chunks[table]))
     }
 
     /// The stages that have become complete since the last call; each is named exactly once.
@@ -159,13 +195,24 @@ impl Inbox {
         self.waiting.iter().flat_map(|w| w.missing.iter().copied()).collect()
     }
 
+    /// Whether the job has such a source at all: a stray message must not count for a promised one.
+    fn is_possible(&self, source: Source) -> bool {
+        match source {
+            Source::Chunk { table, number } => match self.promised.get(usize::from(table.0)) {
+                None => false,
+                Some(promise) => promise.as_ref().is_none_or(|promise| promise.has(number)),
+            },
+            Source::Task { stage, partition } => match self.edges.get(&stage) {
+                Some(Producer::Tasks(tasks)) => *tasks == 1 || u64::from(partition.0) < *tasks,
+                Some(Producer::Chunks(_)) | None => false,
+            },
+        }
+    }
+
     fn edge_complete(&self, edge: StageId) -> bool {
         match self.edges.get(&edge) {
             None => false,
-            Some(Producer::Chunks(table)) => {
-                let table = usize::from(table.0);
-                self.promised[table].is_some_and(|n| n == self.chunks[table].len())
-            }
+            Some(Producer::Chunks(table)) => self.has_all_chunks(*table),
             Some(Producer::Tasks(n)) => self.tasks.get(&edge).map_or(0, IntervalSet::len) == *n,
         }
     }
@@ -198,18 +245,25 @@ mod tests {
     use proptest::prelude::*;
 
     fn two_tables_joined(partitions: u16) -> Topology {
-        let leaf = |table| StageShape { tasks: TaskSet::PerChunk(TableId(table)), reads: vec![], route: Route::Hash };
+        let leaf = |table| StageShape {
+            tasks: TaskSet::PerChunk(TableId(table)),
+            reads: vec![],
+            broadcasts: vec![],
+            route: Route::Hash,
+        };
         let stages = vec![
             leaf(0),
             leaf(1),
             StageShape {
                 tasks: TaskSet::PerPartition,
                 reads: vec![StageId(0), StageId(1)],
+                broadcasts: vec![],
                 route: Route::One(Partition(0)),
             },
             StageShape {
                 tasks: TaskSet::Single(Partition(0)),
                 reads: vec![StageId(2)],
+                broadcasts: vec![],
                 route: Route::Results(QueryId(0)),
             },
         ];
@@ -286,7 +340,12 @@ mod tests {
 
     #[test]
     fn a_stage_may_not_read_ahead() {
-        let shape = StageShape { tasks: TaskSet::PerPartition, reads: vec![StageId(0)], route: Route::Hash };
+        let shape = StageShape {
+            tasks: TaskSet::PerPartition,
+            reads: vec![StageId(0)],
+            broadcasts: vec![],
+            route: Route::Hash,
+        };
         assert!(matches!(Topology::new(1, 1, vec![shape]), Err(Error::ForwardRead { .. })));
     }
 }

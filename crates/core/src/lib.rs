@@ -14,8 +14,13 @@
 //!     2,
 //!     1,
 //!     vec![
-//!         StageShape { tasks: TaskSet::PerChunk(TableId(0)), reads: vec![], route: Route::Hash },
-//!         StageShape { tasks: TaskSet::PerPartition, reads: vec![StageId(0)], route: Route::One(Partition(0)) },
+//!         StageShape { tasks: TaskSet::PerChunk(TableId(0)), reads: vec![], broadcasts: vec![], route: Route::Hash },
+//!         StageShape {
+//!             tasks: TaskSet::PerPartition,
+//!             reads: vec![StageId(0)],
+//!             broadcasts: vec![],
+//!             route: Route::One(Partition(0)),
+//!         },
 //!     ],
 //! )?;
 //! let mut inbox = Inbox::of_partition(&topology, Partition(0));
@@ -29,16 +34,30 @@
 //! ```
 
 mod error;
+mod facts;
 mod ids;
 mod inbox;
 mod interval_set;
 mod ledger;
 pub mod limits;
+mod mailbox;
+mod members;
+mod message;
+mod promise;
+mod registry;
 mod topology;
+mod worker;
 
 pub use error::Error;
-pub use ids::{Partition, QueryId, Source, StageId, TableId};
+pub use facts::{ClosedTable, FILE_SHIFT, Fact, JobFacts, UploadedFile};
+pub use ids::{JobId, MemberId, Partition, QueryId, Source, StageId, TableId};
 pub use inbox::{Inbox, Received};
 pub use interval_set::IntervalSet;
 pub use ledger::{Imbalance, Ledger, TableLedger};
-pub use topology::{Route, StageShape, TaskSet, Topology};
+pub use mailbox::{Mailbox, Verdict};
+pub use members::{Claim, Members};
+pub use message::{Header, Log};
+pub use promise::Promise;
+pub use registry::{Change, End, Entry, JobCard, Registry, RegistryEvent};
+pub use topology::{Route, StageShape, TaskSet, Topology, Wave};
+pub use worker::{Action, Attempt, Event, Failure, JobWorker, Tag, Work};

@@ -8,3 +8,8 @@ pub const MAX_TABLES: usize = 256;
 pub const MAX_STAGES: usize = 4096;
 /// Chunks of one table.
 pub const MAX_CHUNKS: u64 = 1 << 32;
+/// How often a chunk that was delivered before may be begun again. A chunk that kills its worker every time is then given
+/// up, and its job with it.
+pub const MAX_CHUNK_ATTEMPTS: usize = 5;
+/// How often an inner task may be begun. It runs longer than a chunk, so more workers may die of other causes meanwhile.
+pub const MAX_TASK_ATTEMPTS: usize = 10;

@@ -1,7 +1,9 @@
 //! The shape of a job: which stage reads what, and where its rows go. No plans, no columns, no data.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::limits::{MAX_PARTITIONS, MAX_STAGES, MAX_TABLES};
-use crate::{Error, Partition, QueryId, StageId, TableId};
+use crate::{Error, Log, Partition, QueryId, Source, StageId, TableId};
 
 /// How many tasks a stage has, and what each of them works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,8 +38,22 @@ pub struct StageShape {
     pub tasks: TaskSet,
     /// The stages whose edges end here, each of which comes before this one.
     pub reads: Vec<StageId>,
+    /// The stages whose rows this one gets by broadcast, each of which comes before this one.
+    pub broadcasts: Vec<StageId>,
     /// Where the rows go.
     pub route: Route,
+}
+
+/// Tables whose chunks can be worked on at the same time, because they wait for the same broadcasts or for earlier ones.
+///
+/// Chunks of different waves never share a queue: a worker that has to wait for a broadcast would otherwise hold chunks
+/// while the broadcast's own chunks wait behind it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wave {
+    /// The tables.
+    pub tables: BTreeSet<TableId>,
+    /// The broadcasts that must be complete before a chunk of this wave is worked on.
+    pub needs: BTreeSet<StageId>,
 }
 
 /// The shape of a whole job.
@@ -55,7 +71,8 @@ impl Topology {
         check("the number of tables", tables as u64, MAX_TABLES as u64)?;
         check("the number of stages", stages.len() as u64, MAX_STAGES as u64)?;
         for (index, stage) in stages.iter().enumerate() {
-            if let Some(&reads) = stage.reads.iter().find(|read| usize::from(read.0) >= index) {
+            if let Some(&reads) = stage.reads.iter().chain(&stage.broadcasts).find(|read| usize::from(read.0) >= index)
+            {
                 return Err(Error::ForwardRead { stage: StageId(index as u16), reads });
             }
         }
@@ -114,6 +131,63 @@ impl Topology {
         }
     }
 
+    /// The logs that a task must write to, each exactly once, even if it has no rows for them: the id itself is news.
+    pub fn destinations(&self, source: Source) -> Vec<Log> {
+        let stages: Vec<StageId> = match source {
+            Source::Chunk { table, .. } => self.leaves(table).collect(),
+            Source::Task { stage, .. } => vec![stage],
+        };
+        let arrives = |partition: &Partition| stages.iter().any(|&stage| self.arrives_in(stage, *partition));
+        let mut logs: Vec<Log> = (0..self.partitions).map(Partition).filter(arrives).map(Log::Partition).collect();
+        let any = |wanted: fn(&Route) -> bool| stages.iter().any(|&stage| wanted(&self.stage(stage).route));
+        if any(|route| matches!(route, Route::Broadcast)) {
+            logs.push(Log::Broadcast);
+        }
+        // Every chunk is accounted for in the results.
+        if matches!(source, Source::Chunk { .. }) || any(|route| matches!(route, Route::Results(_))) {
+            logs.push(Log::Results);
+        }
+        logs
+    }
+
+    /// The waves of the job, each after those it waits for. A table that no stage scans is in none.
+    pub fn waves(&self) -> Vec<Wave> {
+        // How many broadcasts lie behind a stage. All leaf stages of a table run together, so the deepest decides for all of
+        // them; that can make others deeper, until nothing changes. (Nothing waits for itself: the planner sees to that,
+        // and the bound on rounds makes sure of an end.)
+        let mut depth = vec![0; self.stages.len()];
+        let mut tables: BTreeMap<TableId, usize> = BTreeMap::new();
+        for _round in 0..=self.stages.len() {
+            let before = depth.clone();
+            for (id, shape) in self.stages() {
+                let behind = shape.reads.iter().map(|read| depth[usize::from(read.0)]);
+                let sent = shape.broadcasts.iter().map(|edge| depth[usize::from(edge.0)] + 1);
+                let mut own = behind.chain(sent).max().unwrap_or(0);
+                if let TaskSet::PerChunk(table) = shape.tasks {
+                    let deepest = tables.entry(table).or_insert(0);
+                    *deepest = own.max(*deepest);
+                    own = *deepest;
+                }
+                depth[usize::from(id.0)] = own;
+            }
+            if depth == before {
+                break;
+            }
+        }
+        let mut levels: BTreeMap<usize, Wave> = BTreeMap::new();
+        for (&table, &level) in &tables {
+            let wave = levels.entry(level).or_default();
+            wave.tables.insert(table);
+            wave.needs.extend(self.leaves(table).flat_map(|leaf| self.stage(leaf).broadcasts.iter().copied()));
+        }
+        levels.into_values().collect()
+    }
+
+    /// The wave of a table, by its place in [`Topology::waves`].
+    pub fn wave_of(&self, table: TableId) -> Option<usize> {
+        self.waves().iter().position(|wave| wave.tables.contains(&table))
+    }
+
     /// The partition that runs the `n`-th thing which only one partition may run: a fixed choice that shares the work.
     pub fn single_home(n: usize, partitions: u16) -> Partition {
         Partition((n % usize::from(partitions.max(1))) as u16)
@@ -122,4 +196,32 @@ impl Topology {
 
 fn check(what: &'static str, found: u64, limit: u64) -> Result<(), Error> {
     if found > limit { Err(Error::Limit { what, found, limit }) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(tasks: TaskSet, reads: &[u16], broadcasts: &[u16], route: Route) -> StageShape {
+        let ids = |ids: &[u16]| ids.iter().map(|&id| StageId(id)).collect();
+        StageShape { tasks, reads: ids(reads), broadcasts: ids(broadcasts), route }
+    }
+
+    #[test]
+    fn a_table_is_in_a_later_wave_than_all_whose_rows_it_waits_for() {
+        let leaf = |table| TaskSet::PerChunk(TableId(table));
+        let stages = vec![
+            stage(leaf(1), &[], &[], Route::Hash),
+            stage(leaf(0), &[], &[], Route::Broadcast),
+            stage(leaf(1), &[], &[1], Route::Broadcast),
+            stage(TaskSet::PerPartition, &[0], &[], Route::Broadcast),
+            stage(leaf(2), &[], &[3], Route::Hash),
+        ];
+        let waves = Topology::new(2, 4, stages).expect("a valid topology").waves();
+        let tables = |wave: &Wave| wave.tables.iter().map(|t| t.0).collect::<Vec<_>>();
+        assert_eq!(waves.iter().map(tables).collect::<Vec<_>>(), vec![vec![0], vec![1], vec![2]]);
+        assert!(waves[0].needs.is_empty());
+        assert_eq!(waves[1].needs, BTreeSet::from([StageId(1)]));
+        assert_eq!(waves[2].needs, BTreeSet::from([StageId(3)]));
+    }
 }

@@ -149,6 +149,7 @@ impl JobPlan {
         let shapes = self.stages.iter().map(|stage| StageShape {
             tasks: stage.tasks,
             reads: stage.reads.clone(),
+            broadcasts: stage.broadcasts.clone(),
             route: match &stage.edge {
                 Edge::Hash(_) => Route::Hash,
                 Edge::Spread => Route::Spread,

@@ -1,0 +1,218 @@
+//! What the control log of a job says: what was uploaded, which tables are complete, what was tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Attempt, Error, IntervalSet, Promise, Source, TableId};
+
+/// A fact about a job. Facts may be repeated and may come in any order, except that the first closing of a table counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "fact")]
+pub enum Fact {
+    /// These chunks of a table are in their work queue, confirmed.
+    Uploaded {
+        /// The table.
+        table: TableId,
+        /// The chunks.
+        chunks: Promise,
+    },
+    /// A whole file was uploaded and cut into chunks by a gateway.
+    FileUploaded {
+        /// The table.
+        table: TableId,
+        /// The file's ordinal within the table, from 1.
+        file: u32,
+        /// How many chunks it has.
+        chunks: u64,
+        /// How many records.
+        records: u64,
+        /// How many bytes.
+        bytes: u64,
+    },
+    /// The table has exactly these chunks.
+    TableClosed {
+        /// The table.
+        table: TableId,
+        /// Its chunks.
+        chunks: Promise,
+        /// Its records, where whoever sent them counted.
+        records: Option<u64>,
+        /// The bytes of its files.
+        bytes: u64,
+    },
+    /// Somebody is about to run this.
+    Attempted {
+        /// What.
+        source: Source,
+        /// Who.
+        by: Attempt,
+    },
+    /// The broker has lost these chunks: they are to be sent again.
+    Lost {
+        /// The table.
+        table: TableId,
+        /// The chunks.
+        chunks: Promise,
+    },
+    /// A client is still there.
+    Touched,
+}
+
+/// What is known of a file that a gateway cut into chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UploadedFile {
+    /// Its chunks.
+    pub chunks: u64,
+    /// Its records.
+    pub records: u64,
+    /// Its bytes.
+    pub bytes: u64,
+}
+
+/// A table that is complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClosedTable {
+    /// Its chunks.
+    pub chunks: Promise,
+    /// Its records, where they were counted.
+    pub records: Option<u64>,
+    /// The bytes of its files.
+    pub bytes: u64,
+}
+
+/// The chunk numbers of files that gateways cut: the file's ordinal in the upper half.
+pub const FILE_SHIFT: u32 = 32;
+
+/// The sum of all facts read so far.
+#[derive(Debug, Clone, Default)]
+pub struct JobFacts {
+    uploaded: BTreeMap<TableId, IntervalSet>,
+    closed: BTreeMap<TableId, ClosedTable>,
+    files: BTreeMap<(TableId, u32), UploadedFile>,
+    attempts: BTreeMap<Source, BTreeSet<Attempt>>,
+    next_offset: u64,
+}
+
+impl JobFacts {
+    /// Takes the fact at `offset` in. False if it was read before.
+    ///
+    /// Closing a table twice differently is an error: one of two clients has other files.
+    pub fn apply(&mut self, offset: u64, fact: &Fact) -> Result<bool, Error> {
+        if offset < self.next_offset {
+            return Ok(false);
+        }
+        self.next_offset = offset + 1;
+        match fact {
+            Fact::Uploaded { table, chunks } => {
+                let uploaded = self.uploaded.entry(*table).or_default();
+                chunks.ranges().iter().for_each(|&(first, end)| uploaded.insert_range(first, end));
+            }
+            Fact::FileUploaded { table, file, chunks, records, bytes } => {
+                let uploaded = UploadedFile { chunks: *chunks, records: *records, bytes: *bytes };
+                self.files.insert((*table, *file), uploaded);
+            }
+            Fact::TableClosed { table, chunks, records, bytes } => {
+                let now = ClosedTable { chunks: chunks.clone(), records: *records, bytes: *bytes };
+                let before = self.closed.entry(*table).or_insert_with(|| now.clone());
+                if before.chunks != now.chunks {
+                    let (before, now) = (before.chunks.len(), now.chunks.len());
+                    return Err(Error::ClosedTwice { table: *table, before, now });
+                }
+            }
+            Fact::Attempted { source, by } => {
+                self.attempts.entry(*source).or_default().insert(*by);
+            }
+            Fact::Lost { table, chunks } => {
+                let uploaded = self.uploaded.entry(*table).or_default();
+                chunks.ranges().iter().for_each(|&(first, end)| uploaded.remove_range(first, end));
+            }
+            Fact::Touched => {}
+        }
+        Ok(true)
+    }
+
+    /// The offset to read from next.
+    pub fn next_offset(&self) -> u64 {
+        self.next_offset
+    }
+
+    /// The chunks of a table that are known to be in the cluster.
+    pub fn uploaded(&self, table: TableId) -> IntervalSet {
+        self.uploaded.get(&table).cloned().unwrap_or_default()
+    }
+
+    /// The table, if it is complete.
+    pub fn closed(&self, table: TableId) -> Option<&ClosedTable> {
+        self.closed.get(&table)
+    }
+
+    /// All complete tables.
+    pub fn closed_tables(&self) -> impl Iterator<Item = (TableId, &ClosedTable)> {
+        self.closed.iter().map(|(&table, closed)| (table, closed))
+    }
+
+    /// A file that a gateway cut.
+    pub fn file(&self, table: TableId, file: u32) -> Option<UploadedFile> {
+        self.files.get(&(table, file)).copied()
+    }
+
+    /// The ordinals of the table's files that gateways cut.
+    pub fn files(&self, table: TableId) -> impl Iterator<Item = (u32, UploadedFile)> + '_ {
+        let range = self.files.range((table, 0)..=(table, u32::MAX));
+        range.map(|((_, file), uploaded)| (*file, *uploaded))
+    }
+
+    /// The chunks of a table that are not in the cluster. `total` is the number the client means to send, where the table
+    /// is not closed yet.
+    pub fn missing(&self, table: TableId, total: Option<u64>) -> Vec<(u64, u64)> {
+        let uploaded = self.uploaded(table);
+        match (self.closed(table), total) {
+            (Some(closed), _) => closed.chunks.missing_from(&uploaded),
+            (None, Some(total)) => Promise::count(total).missing_from(&uploaded),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Whether all these tables are closed and all their chunks are in the cluster.
+    pub fn is_uploaded(&self, tables: impl IntoIterator<Item = TableId>) -> bool {
+        tables.into_iter().all(|table| self.closed.contains_key(&table) && self.missing(table, None).is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: TableId = TableId(0);
+
+    fn uploaded(first: u64, end: u64) -> Fact {
+        Fact::Uploaded { table: TABLE, chunks: Promise::runs([(first, end)]) }
+    }
+
+    fn closed(chunks: u64) -> Fact {
+        Fact::TableClosed { table: TABLE, chunks: Promise::count(chunks), records: None, bytes: 0 }
+    }
+
+    #[test]
+    fn what_is_missing_is_what_was_promised_and_not_confirmed() {
+        let mut facts = JobFacts::default();
+        assert_eq!(facts.apply(0, &uploaded(0, 2)), Ok(true));
+        assert_eq!(facts.apply(0, &uploaded(0, 9)), Ok(false), "read before");
+        assert_eq!(facts.missing(TABLE, Some(4)), vec![(2, 4)]);
+        assert_eq!(facts.apply(1, &closed(3)), Ok(true));
+        assert!(!facts.is_uploaded([TABLE]));
+        assert_eq!(facts.apply(2, &uploaded(2, 3)), Ok(true));
+        assert!(facts.is_uploaded([TABLE]));
+        assert_eq!(facts.apply(3, &Fact::Lost { table: TABLE, chunks: Promise::runs([(1, 2)]) }), Ok(true));
+        assert_eq!(facts.missing(TABLE, None), vec![(1, 2)]);
+    }
+
+    #[test]
+    fn two_clients_with_different_files_are_found_out() {
+        let mut facts = JobFacts::default();
+        assert_eq!(facts.apply(0, &closed(3)), Ok(true));
+        assert_eq!(facts.apply(1, &closed(3)), Ok(true));
+        assert!(matches!(facts.apply(2, &closed(4)), Err(Error::ClosedTwice { .. })));
+    }
+}

@@ -1,0 +1,108 @@
+//! Inner tasks: from complete input to confirmed output.
+
+use std::collections::BTreeSet;
+
+use super::{Action, Attempt, JobWorker, Work};
+use crate::{Partition, Source, StageId};
+
+/// An inner task of an owned partition whose input is complete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct InnerWork {
+    /// Tells this run from one that was begun before the partition was given away and came back.
+    pub(super) by: Attempt,
+    state: InnerState,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum InnerState {
+    /// Waiting to read our own announcement back.
+    Announced,
+    Running,
+    /// Messages that the broker has not confirmed.
+    Publishing(BTreeSet<u32>),
+    Published,
+}
+
+impl InnerWork {
+    pub(super) fn is_published(&self) -> bool {
+        self.state == InnerState::Published
+    }
+
+    /// What to do again after the connection was lost.
+    pub(super) fn again(&self, stage: StageId, partition: Partition, actions: &mut Vec<Action>) {
+        match &self.state {
+            InnerState::Announced => {
+                actions.push(Action::Announce { source: Source::Task { stage, partition }, by: self.by });
+            }
+            InnerState::Running | InnerState::Published => {}
+            InnerState::Publishing(open) => {
+                let work = Work::Inner(stage, partition, self.by);
+                actions.extend(open.iter().map(|&message| Action::Publish { work, message }));
+            }
+        }
+    }
+}
+
+impl JobWorker {
+    /// Announces every stage of an owned partition that has all its rows, and those of its broadcasts.
+    pub(super) fn start_ready_stages(&mut self, actions: &mut Vec<Action>) {
+        let mut ready = Vec::new();
+        for (&partition, owned) in &mut self.owned {
+            owned.waiting.extend(owned.mailbox.inbox_mut().take_ready());
+            let topology = &self.topology;
+            let complete = &self.complete_broadcasts;
+            let can_run =
+                |stage: &StageId| topology.stage(*stage).broadcasts.iter().all(|edge| complete.contains(edge));
+            let free: Vec<StageId> = owned.waiting.iter().copied().filter(can_run).collect();
+            for stage in free {
+                owned.waiting.remove(&stage);
+                ready.push((stage, partition));
+            }
+        }
+        for (stage, partition) in ready {
+            let by = self.next_attempt();
+            self.inner.insert((stage, partition), InnerWork { by, state: InnerState::Announced });
+            if self.connected {
+                actions.push(Action::Announce { source: Source::Task { stage, partition }, by });
+            }
+        }
+    }
+
+    fn inner_work(&mut self, stage: StageId, partition: Partition, by: Attempt) -> Option<&mut InnerWork> {
+        self.inner.get_mut(&(stage, partition)).filter(|work| work.by == by)
+    }
+
+    pub(super) fn begin_inner(&mut self, stage: StageId, partition: Partition, by: Attempt) -> Option<Work> {
+        let work = self.inner_work(stage, partition, by)?;
+        if work.state != InnerState::Announced {
+            return None;
+        }
+        work.state = InnerState::Running;
+        Some(Work::Inner(stage, partition, by))
+    }
+
+    /// False if nobody wants the output: the partition has another owner by now, or was begun anew.
+    pub(super) fn inner_finished(&mut self, stage: StageId, partition: Partition, by: Attempt, messages: u32) -> bool {
+        match self.inner_work(stage, partition, by) {
+            Some(work) => {
+                work.state = InnerState::Publishing((0..messages).collect());
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn inner_confirmed(&mut self, stage: StageId, partition: Partition, by: Attempt, message: u32) {
+        if let Some(InnerWork { state: InnerState::Publishing(open), .. }) = self.inner_work(stage, partition, by) {
+            open.remove(&message);
+        }
+    }
+
+    pub(super) fn settle_inner(&mut self, stage: StageId, partition: Partition, actions: &mut Vec<Action>) {
+        let Some(work) = self.inner.get_mut(&(stage, partition)) else { return };
+        if matches!(&work.state, InnerState::Publishing(open) if open.is_empty()) {
+            work.state = InnerState::Published;
+            actions.push(Action::Forget { work: Work::Inner(stage, partition, work.by) });
+        }
+    }
+}
