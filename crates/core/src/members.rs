@@ -44,6 +44,16 @@ impl Members {
         self.alive.remove(&member).is_some()
     }
 
+    /// A member seems to be gone: believed until it speaks again. True if it was believed alive.
+    pub fn lost(&mut self, member: MemberId) -> bool {
+        self.alive.remove(&member).is_some()
+    }
+
+    /// Nobody could be heard for a while, and that was not their fault: all silence up to now is forgiven.
+    pub fn forgive(&mut self, now_ms: u64) {
+        self.alive.values_mut().for_each(|known| known.heard_ms = now_ms);
+    }
+
     /// Time has passed: members silent for `silence_ms` are believed dead, but a sign of life brings them back. Returns
     /// them.
     pub fn expire(&mut self, now_ms: u64, silence_ms: u64) -> Vec<MemberId> {

@@ -7,11 +7,11 @@
 //! The log is bounded, so a job that is still there is written down again before its last mention could be cut off
 //! ([`Registry::stale`]). Nothing grows with the number of jobs that are gone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::JobId;
+use crate::{JobId, TableId};
 
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +45,8 @@ pub struct JobCard {
     pub partitions: u16,
     /// How many waves of chunks.
     pub waves: u16,
+    /// The tables that its queries read: the upload is complete when these are.
+    pub tables: BTreeSet<TableId>,
     /// Digest of all that was asked: creating the same job again is harmless, another with the same id is refused.
     pub spec_digest: String,
     /// When it was created, in milliseconds since 1970, for people.
@@ -71,6 +73,11 @@ pub enum RegistryEvent {
     Removed {
         /// The job.
         id: JobId,
+    },
+    /// Nothing: a process that reads its own mark has read all that was written before.
+    Mark {
+        /// Whose mark.
+        number: u64,
     },
     /// A job that is still there, as known to the writer: keeps it from being forgotten.
     Still {
@@ -131,6 +138,7 @@ impl Registry {
                 }
                 _ => Change::Nothing,
             },
+            RegistryEvent::Mark { .. } => Change::Nothing,
             RegistryEvent::Removed { id } => match self.jobs.remove(&id) {
                 Some(_) => Change::Removed(id),
                 None => Change::Nothing,
@@ -197,6 +205,7 @@ mod tests {
             workload: "coffee".to_owned(),
             partitions: 1,
             waves: 1,
+            tables: BTreeSet::new(),
             spec_digest: String::new(),
             created_ms: 0,
         }

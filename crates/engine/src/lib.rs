@@ -18,5 +18,5 @@ mod workload;
 pub use error::Error;
 pub use nearest::nearest;
 pub use plan::{Edge, JobPlan, PlannedQuery, ScanPlan, Stage, describe, needs_quotes, split_queries};
-pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows};
-pub use workload::{KindError, Query, Role, Table, Workload, bundled_names, parse_kind};
+pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows, tight};
+pub use workload::{KindError, Query, Role, Table, Workload, WorkloadFiles, bundled_names, parse_kind};

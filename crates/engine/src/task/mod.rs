@@ -15,7 +15,7 @@ use datafusion::common::Result;
 
 pub use inner::{compact, run_inner};
 pub use leaf::{LeafInput, LeafRunner};
-pub use output::TaskOutput;
+pub use output::{TaskOutput, tight};
 pub use sort::sort_rows;
 
 /// Rows that came over an edge. They may be read more than once.

@@ -84,7 +84,7 @@ impl TaskOutput {
 
 /// A batch that keeps no more memory alive than its rows need: text columns point into the chunk they were read from,
 /// and a few surviving rows must not hold a whole chunk.
-pub(super) fn tight(batch: RecordBatch) -> RecordBatch {
+pub fn tight(batch: RecordBatch) -> RecordBatch {
     if !batch.columns().iter().any(is_loose) {
         return batch;
     }

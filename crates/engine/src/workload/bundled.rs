@@ -7,6 +7,14 @@ pub(crate) struct Bundled {
     pub(crate) sql: &'static [(&'static str, &'static str)],
 }
 
+impl Bundled {
+    /// One of its SQL files.
+    pub(crate) fn read(&self, name: &str) -> std::io::Result<String> {
+        let sql = self.sql.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned());
+        sql.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
+    }
+}
+
 macro_rules! bundle {
     ($name:literal, $($sql:literal),*) => {
         Bundled {

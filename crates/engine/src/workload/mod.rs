@@ -5,6 +5,7 @@ mod check;
 mod file;
 mod kind;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,6 +66,26 @@ pub struct Workload {
     pub queries: Vec<Query>,
 }
 
+/// The text of a workload's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkloadFiles {
+    /// Where the workload file came from, for error messages.
+    pub file: String,
+    /// Its text.
+    pub toml: String,
+    /// The SQL files that it names, by the names it uses.
+    pub sql: BTreeMap<String, String>,
+}
+
+impl WorkloadFiles {
+    /// The workload, without reading any file.
+    pub fn parse(&self) -> Result<Workload, Error> {
+        check::parse(&self.file, &self.toml, &|name| {
+            self.sql.get(name).cloned().ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
+        })
+    }
+}
+
 /// The names of the workloads in the binary.
 pub fn bundled_names() -> Vec<&'static str> {
     bundled::BUNDLED.iter().map(|b| b.name).collect()
@@ -87,12 +108,32 @@ impl Workload {
         Err(Error::UnknownWorkload { name: name_or_path.to_owned(), known: bundled_names().join(", ") })
     }
 
+    /// The same, with the text of all its files, from which any other process can make the same workload.
+    pub fn load_with_files(name_or_path: &str) -> Result<(Self, WorkloadFiles), Error> {
+        let sql = std::cell::RefCell::new(BTreeMap::new());
+        let keep = |name: &str, text: String| {
+            sql.borrow_mut().insert(name.to_owned(), text.clone());
+            text
+        };
+        if let Some(found) = bundled::BUNDLED.iter().find(|b| b.name == name_or_path) {
+            let file = format!("{}/workload.toml", found.name);
+            let workload = check::parse(&file, found.toml, &|name| found.read(name).map(|text| keep(name, text)))?;
+            return Ok((workload, WorkloadFiles { file, toml: found.toml.to_owned(), sql: sql.into_inner() }));
+        }
+        // Whatever is wrong with the name is said by `load`.
+        let workload = Self::load(name_or_path)?;
+        let path = Path::new(name_or_path);
+        let path = if path.is_dir() { path.join("workload.toml") } else { path.to_owned() };
+        let file = path.display().to_string();
+        let toml = read_limited(&path).map_err(|source| Error::Unreadable { path: file.clone(), source })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        check::parse(&file, &toml, &|name| read_limited(&folder.join(name)).map(|text| keep(name, text)))?;
+        Ok((workload, WorkloadFiles { file, toml, sql: sql.into_inner() }))
+    }
+
     fn bundled(found: &bundled::Bundled) -> Result<Self, Error> {
         let file = format!("{}/workload.toml", found.name);
-        check::parse(&file, found.toml, &|name| {
-            let sql = found.sql.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned());
-            sql.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
-        })
+        check::parse(&file, found.toml, &|name| found.read(name))
     }
 
     fn from_file(path: &Path) -> Result<Self, Error> {

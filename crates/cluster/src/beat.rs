@@ -1,0 +1,59 @@
+//! Heartbeats: who is there, what it does, how far it is.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tenaz_core::{Claim, JobId, MemberId};
+
+/// The kinds of processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Runs tasks.
+    Worker,
+    /// Serves clients.
+    Gateway,
+}
+
+/// How far a job is, as the owner of its results sees it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobProgress {
+    /// Chunks worked on.
+    pub chunks: u64,
+    /// Bytes of CSV in them.
+    pub bytes: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Records rejected.
+    pub rejected: u64,
+    /// Inner tasks done whose rows are answers.
+    pub answers: u64,
+}
+
+/// A heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beat {
+    /// Who.
+    pub member: MemberId,
+    /// What kind of process.
+    pub role: Role,
+    /// Its machine and process id, for people.
+    pub host: String,
+    /// Its process id.
+    pub pid: u32,
+    /// Where a gateway listens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// What a worker owns.
+    #[serde(default)]
+    pub claims: BTreeMap<JobId, Claim>,
+    /// What an owner of results knows.
+    #[serde(default)]
+    pub progress: BTreeMap<JobId, JobProgress>,
+    /// Whether it is about to leave: its part goes to others at once.
+    #[serde(default)]
+    pub leaving: bool,
+    /// A member that this one has found dead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<MemberId>,
+}

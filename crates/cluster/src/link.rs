@@ -1,0 +1,221 @@
+//! The way to the broker: two connections that are renewed when they are lost.
+//!
+//! ```text
+//!          open                lost (whoever notices)
+//!  start ───────▶ Up(session) ─────────────────────▶ Down ──backoff──▶ Up(next session)
+//! ```
+//!
+//! Publishing and consuming have connections of their own: under an alarm the broker stops reading from connections that
+//! publish, and acknowledgements must go through all the same.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tenaz_rabbit::{Backoff, BrokerSettings, Connection, Publisher};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::limits::{REGISTRY_BYTES, REGISTRY_SEGMENT_BYTES};
+use crate::{Error, Names};
+
+/// Which broker, and under which names.
+#[derive(Debug, Clone)]
+pub struct LinkSettings {
+    /// The broker.
+    pub broker: BrokerSettings,
+    /// The deployment's names.
+    pub names: Names,
+    /// What the broker's screens call the connection.
+    pub connection_name: String,
+}
+
+/// One life of the link.
+#[derive(Debug)]
+pub struct Session {
+    /// Counts the lives of this link.
+    pub epoch: u64,
+    /// For queues and logs to be read.
+    pub reading: Connection,
+    /// For publishing.
+    pub writing: Connection,
+    /// Publishes on `writing`.
+    pub publisher: Publisher,
+    lost: CancellationToken,
+}
+
+impl Session {
+    /// Somebody met this error: if it means that the connection is gone, the link is renewed.
+    pub fn met(&self, error: &tenaz_rabbit::Error) {
+        if error.is_lost() {
+            self.lost.cancel();
+        }
+    }
+
+    /// Waits until this life is over.
+    pub async fn lost(&self) {
+        self.lost.cancelled().await;
+    }
+
+    /// Whether this life is over.
+    pub fn is_lost(&self) -> bool {
+        self.lost.is_cancelled()
+    }
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    Down(String),
+    Up(Arc<Session>),
+}
+
+/// The link of one process.
+#[derive(Debug, Clone)]
+pub struct Link {
+    settings: Arc<LinkSettings>,
+    state: watch::Receiver<State>,
+    closing: CancellationToken,
+}
+
+impl Link {
+    /// Connects. What goes wrong now is told; what goes wrong later is mended.
+    pub async fn open(settings: LinkSettings) -> Result<Self, Error> {
+        let first = connect(&settings, 1).await?;
+        let (sender, state) = watch::channel(State::Up(Arc::clone(&first)));
+        let settings = Arc::new(settings);
+        let closing = CancellationToken::new();
+        tokio::spawn(keep_up(Arc::clone(&settings), first, sender, closing.clone()));
+        Ok(Self { settings, state, closing })
+    }
+
+    /// The deployment's names.
+    pub fn names(&self) -> &Names {
+        &self.settings.names
+    }
+
+    /// The current session; waits while there is none.
+    pub async fn session(&self) -> Arc<Session> {
+        let mut state = self.state.clone();
+        loop {
+            if let State::Up(session) = &*state.borrow_and_update()
+                && !session.is_lost()
+            {
+                return Arc::clone(session);
+            }
+            if state.changed().await.is_err() {
+                // The link is closed: nobody will ever be served again.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Why there is no session, if there is none.
+    pub fn trouble(&self) -> Option<String> {
+        match &*self.state.borrow() {
+            State::Down(reason) => Some(reason.clone()),
+            State::Up(session) if session.is_lost() => Some("the connection to the broker was lost".to_owned()),
+            State::Up(_) => None,
+        }
+    }
+
+    /// Whether the broker has stopped taking messages for lack of memory or disk.
+    pub fn is_blocked(&self) -> bool {
+        matches!(&*self.state.borrow(), State::Up(session) if session.writing.is_blocked())
+    }
+
+    /// Closes both connections, so that the broker knows at once.
+    pub async fn close(&self) {
+        self.closing.cancel();
+        let session = match &*self.state.borrow() {
+            State::Up(session) => Some(Arc::clone(session)),
+            State::Down(_) => None,
+        };
+        if let Some(session) = session {
+            session.lost.cancel();
+            session.reading.close().await;
+            session.writing.close().await;
+        }
+    }
+
+    /// Sends a message to a queue or log until the broker confirms it, over as many sessions as that takes. A queue that
+    /// is not there may be one whose broker is just coming back: whoever knows better drops the future.
+    pub async fn publish(&self, queue: &str, kind: &str, body: Arc<[u8]>) -> Result<(), Error> {
+        self.persist(|session| {
+            let body = Arc::clone(&body);
+            async move { session.publisher.publish_to_queue(queue, kind, body).await }
+        })
+        .await
+    }
+
+    /// Does something on the broker until it succeeds or fails for good.
+    pub async fn persist<T, F>(&self, mut attempt: impl FnMut(Arc<Session>) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, tenaz_rabbit::Error>>,
+    {
+        let mut backoff = Backoff::new();
+        loop {
+            let session = self.session().await;
+            match attempt(Arc::clone(&session)).await {
+                Ok(value) => return Ok(value),
+                Err(error) if error.is_temporary() => {
+                    session.met(&error);
+                    tokio::time::sleep(backoff.next_delay()).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Both connections, and what all processes need on the broker: declaring it again is harmless.
+async fn connect(settings: &LinkSettings, epoch: u64) -> Result<Arc<Session>, Error> {
+    let name = |what: &str| format!("{} ({what})", settings.connection_name);
+    let reading = Connection::open(&settings.broker, &name("reading")).await?;
+    let writing = Connection::open(&settings.broker, &name("writing")).await?;
+    reading
+        .declare_stream(&tenaz_rabbit::StreamSpec {
+            name: settings.names.registry(),
+            max_length_bytes: Some(REGISTRY_BYTES),
+            max_age: None,
+            segment_bytes: Some(REGISTRY_SEGMENT_BYTES),
+        })
+        .await?;
+    reading.declare_fanout(&settings.names.members()).await?;
+    let publisher = Publisher::open(&writing).await?;
+    Ok(Arc::new(Session { epoch, reading, writing, publisher, lost: CancellationToken::new() }))
+}
+
+async fn keep_up(
+    settings: Arc<LinkSettings>,
+    mut session: Arc<Session>,
+    state: watch::Sender<State>,
+    closing: CancellationToken,
+) {
+    loop {
+        tokio::select! {
+            () = closing.cancelled() => return,
+            () = session.lost() => {}
+            () = session.reading.closed() => {}
+            () = session.writing.closed() => {}
+        }
+        session.lost.cancel();
+        tracing::warn!("the connection to the broker is lost; connecting again");
+        state.send_replace(State::Down("the connection to the broker was lost".to_owned()));
+        let mut backoff = Backoff::new();
+        session = loop {
+            let next = tokio::select! {
+                () = closing.cancelled() => return,
+                next = connect(&settings, session.epoch + 1) => next,
+            };
+            match next {
+                Ok(next) => break next,
+                Err(error) => {
+                    tracing::debug!(%error, "the broker cannot be reached");
+                    state.send_replace(State::Down(error.to_string()));
+                    tokio::time::sleep(backoff.next_delay()).await;
+                }
+            }
+        };
+        tracing::info!(epoch = session.epoch, "connected to the broker again");
+        state.send_replace(State::Up(Arc::clone(&session)));
+    }
+}
