@@ -1,0 +1,107 @@
+//! Consuming from a work queue: every message is given to one consumer, and to another if that one goes away.
+
+use futures::StreamExt;
+use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
+use lapin::types::FieldTable;
+
+use crate::{
+    connection::Connection,
+    error::{Error, Result},
+    lapin_errors::{lost, short, while_using},
+    message::{Delivery, PROBE_KIND, Properties, number_header},
+};
+
+/// A consumer with a channel of its own. Dropping it gives its unacknowledged messages back.
+#[derive(Debug)]
+pub struct Consumer {
+    queue: String,
+    deliveries: lapin::Consumer,
+    acker: Acker,
+}
+
+impl Consumer {
+    /// Begins to consume. At most `prefetch` messages are unacknowledged at a time.
+    pub async fn open(connection: &Connection, queue: &str, prefetch: u16) -> Result<Consumer> {
+        let name = short(queue)?;
+        let channel = connection.channel().await?;
+        channel.basic_qos(prefetch.max(1), BasicQosOptions::default()).await.map_err(|error| lost(&error))?;
+        let deliveries =
+            channel.basic_consume(name, "".into(), BasicConsumeOptions::default(), FieldTable::default()).await;
+        let deliveries = deliveries.map_err(|error| while_using(queue, &error))?;
+        Ok(Consumer { queue: queue.to_owned(), deliveries, acker: Acker { channel } })
+    }
+
+    /// The next message. It can be cancelled without losing one.
+    ///
+    /// Any error means that this consumer is over and that its unacknowledged messages go to others.
+    pub async fn next(&mut self) -> Result<Delivery> {
+        loop {
+            let delivery = match self.deliveries.next().await {
+                Some(Ok(delivery)) => delivery,
+                Some(Err(error)) => return Err(lost(&error)),
+                None => return Err(Error::Lost(format!("the broker delivers no more from '{}'", self.queue))),
+            };
+            let properties = Properties::from_amqp(&delivery.properties);
+            if delivery.data.is_empty() && properties.kind.as_deref() == Some(PROBE_KIND) {
+                self.acker.ack(delivery.delivery_tag).await?;
+                continue;
+            }
+            return Ok(Delivery {
+                properties,
+                redelivered: delivery.redelivered,
+                delivery_count: number_header(&delivery.properties, "x-delivery-count"),
+                tag: delivery.delivery_tag,
+                body: delivery.data,
+            });
+        }
+    }
+
+    /// Tells the broker that the message is done with and can be forgotten.
+    pub async fn ack(&self, tag: u64) -> Result<()> {
+        self.acker.ack(tag).await
+    }
+
+    /// Gives the message back, for this or another consumer.
+    pub async fn nack_requeue(&self, tag: u64) -> Result<()> {
+        self.acker.nack_requeue(tag).await
+    }
+
+    /// A handle with which other tasks can acknowledge while this one waits in [`Consumer::next`].
+    pub fn acker(&self) -> Acker {
+        self.acker.clone()
+    }
+
+    /// The queue's name.
+    pub fn queue(&self) -> &str {
+        &self.queue
+    }
+}
+
+/// Acknowledges messages of one [`Consumer`]. The consumer's channel stays open as long as its ackers.
+#[derive(Debug, Clone)]
+pub struct Acker {
+    // Tags are numbers of this channel, and nothing recovers it, so a tag can never mean another message.
+    channel: lapin::Channel,
+}
+
+impl Acker {
+    /// Tells the broker that the message is done with and can be forgotten.
+    pub async fn ack(&self, tag: u64) -> Result<()> {
+        self.channel.basic_ack(tag, BasicAckOptions { multiple: false }).await.map_err(|error| lost(&error))
+    }
+
+    /// Gives the message back, for this or another consumer.
+    pub async fn nack_requeue(&self, tag: u64) -> Result<()> {
+        let options = BasicNackOptions { multiple: false, requeue: true };
+        self.channel.basic_nack(tag, options).await.map_err(|error| lost(&error))
+    }
+
+    /// Tells the broker that all messages up to this one are done with.
+    pub(crate) async fn ack_up_to(&self, tag: u64) -> Result<()> {
+        self.channel.basic_ack(tag, BasicAckOptions { multiple: true }).await.map_err(|error| lost(&error))
+    }
+
+    pub(crate) fn new(channel: lapin::Channel) -> Self {
+        Self { channel }
+    }
+}
