@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tenaz_core::{Attempt, Change, End, Fact, JobCard, JobFacts, JobId, Log, Promise, Registry, RegistryEvent, Source, TableId};
+use tenaz_core::{
+    Attempt, Change, End, Fact, JobCard, JobFacts, JobId, Log, Promise, Registry, RegistryEvent, Source, TableId,
+};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 

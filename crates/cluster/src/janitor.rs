@@ -47,8 +47,7 @@ enum Chore {
 impl Janitor {
     /// Starts cleaning up.
     pub fn start(link: &Link, book: &Arc<Book>, membership: &Arc<Membership>, patience: Patience) {
-        let janitor =
-            Self { link: link.clone(), book: Arc::clone(book), membership: Arc::clone(membership), patience };
+        let janitor = Self { link: link.clone(), book: Arc::clone(book), membership: Arc::clone(membership), patience };
         tokio::spawn(janitor.run());
     }
 

@@ -25,7 +25,8 @@ pub async fn create_job(link: &Link, book: &Book, card: &JobCard, spec: &JobSpec
     }
     let names = link.names();
     for log in logs_of(card) {
-        let spec = StreamSpec { name: names.log(&card.id, log), max_length_bytes: None, max_age: None, segment_bytes: None };
+        let spec =
+            StreamSpec { name: names.log(&card.id, log), max_length_bytes: None, max_age: None, segment_bytes: None };
         link.persist(|session| {
             let spec = spec.clone();
             async move { session.reading.declare_stream(&spec).await }

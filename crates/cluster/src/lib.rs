@@ -33,4 +33,4 @@ pub use link::{Link, LinkSettings, Session};
 pub use log::{LogMessage, read_log};
 pub use membership::{Membership, Seen};
 pub use names::Names;
-pub use spec::{Control, FileEntry, JobSpec, ResultEnd, TableEnd, QueryEnd, WorkloadText};
+pub use spec::{Control, FileEntry, JobSpec, QueryEnd, ResultEnd, TableEnd, WorkloadText};

@@ -11,7 +11,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use tenaz_rabbit::{Backoff, BrokerSettings, Connection, Publisher};
+use tenaz_rabbit::{Backoff, BrokerSettings, Connection, Properties, Publisher, StreamSpec, Target};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -44,8 +44,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// Somebody met this error: if it means that the connection is gone, the link is renewed.
+    /// Somebody met this error while reading: if it means that a connection is gone, the link is renewed. A reader may
+    /// also be lost because its queue was deleted; that is nobody else's business.
     pub fn met(&self, error: &tenaz_rabbit::Error) {
+        if error.is_lost() && !(self.reading.is_open() && self.writing.is_open()) {
+            self.lost.cancel();
+        }
+    }
+
+    /// Somebody met this error while publishing. A publisher that is lost stays lost, so the link is renewed.
+    pub fn met_publishing(&self, error: &tenaz_rabbit::Error) {
         if error.is_lost() {
             self.lost.cancel();
         }
@@ -139,11 +147,19 @@ impl Link {
     /// Sends a message to a queue or log until the broker confirms it, over as many sessions as that takes. A queue that
     /// is not there may be one whose broker is just coming back: whoever knows better drops the future.
     pub async fn publish(&self, queue: &str, kind: &str, body: Arc<[u8]>) -> Result<(), Error> {
-        self.persist(|session| {
-            let body = Arc::clone(&body);
-            async move { session.publisher.publish_to_queue(queue, kind, body).await }
-        })
-        .await
+        let properties = Properties::of_kind(kind);
+        let mut backoff = Backoff::new();
+        loop {
+            let session = self.session().await;
+            match session.publisher.publish(Target::Queue(queue), body.to_vec(), &properties).await {
+                Ok(()) => return Ok(()),
+                Err(error) if error.is_temporary() || matches!(error, tenaz_rabbit::Error::Unroutable { .. }) => {
+                    session.met_publishing(&error);
+                    tokio::time::sleep(backoff.next_delay()).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Does something on the broker until it succeeds or fails for good.
@@ -172,7 +188,7 @@ async fn connect(settings: &LinkSettings, epoch: u64) -> Result<Arc<Session>, Er
     let reading = Connection::open(&settings.broker, &name("reading")).await?;
     let writing = Connection::open(&settings.broker, &name("writing")).await?;
     reading
-        .declare_stream(&tenaz_rabbit::StreamSpec {
+        .declare_stream(&StreamSpec {
             name: settings.names.registry(),
             max_length_bytes: Some(REGISTRY_BYTES),
             max_age: None,
@@ -194,8 +210,8 @@ async fn keep_up(
         tokio::select! {
             () = closing.cancelled() => return,
             () = session.lost() => {}
-            () = session.reading.closed() => {}
-            () = session.writing.closed() => {}
+            _ = session.reading.closed() => {}
+            _ = session.writing.closed() => {}
         }
         session.lost.cancel();
         tracing::warn!("the connection to the broker is lost; connecting again");

@@ -22,14 +22,18 @@ pub async fn read_log(session: &Session, name: &str, from: u64, taker: &mpsc::Se
     let mut next = from;
     let mut backoff = Backoff::new();
     loop {
-        let error = match StreamReader::open(&session.reading, name, Offset::from_next(next)).await {
+        let error = match StreamReader::open(&session.reading, name, Offset::Next(next)).await {
             Err(error) => error,
             Ok(mut reader) => loop {
                 match reader.next().await {
                     Ok(message) => {
                         backoff.reset();
                         next = message.offset + 1;
-                        let message = LogMessage { offset: message.offset, kind: message.kind, body: message.body };
+                        let message = LogMessage {
+                            offset: message.offset,
+                            kind: message.properties.kind.unwrap_or_default(),
+                            body: message.body,
+                        };
                         if taker.send(message).await.is_err() {
                             return Ok(());
                         }
@@ -39,7 +43,8 @@ pub async fn read_log(session: &Session, name: &str, from: u64, taker: &mpsc::Se
             },
         };
         session.met(&error);
-        if session.is_lost() || !error.is_temporary() {
+        let not_there = matches!(error, tenaz_rabbit::Error::NotFound { .. });
+        if session.is_lost() || !(error.is_temporary() || not_there) {
             return Err(error.into());
         }
         tokio::time::sleep(backoff.next_delay()).await;

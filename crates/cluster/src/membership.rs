@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tenaz_core::{JobId, MemberId, Members};
-use tenaz_rabbit::Consumer;
+use tenaz_rabbit::{Consumer, Properties, Target};
 use tokio::sync::{Notify, watch};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,8 @@ struct State {
     everybody: Members,
     workers: Members,
     seen: BTreeMap<MemberId, Seen>,
+    /// When silence was last looked at.
+    looked_ms: u64,
 }
 
 /// What a process says of itself with every heartbeat.
@@ -174,8 +176,6 @@ impl Membership {
                     beats.ack(delivery.tag).await?;
                     match serde_json::from_slice::<Beat>(&delivery.body) {
                         Ok(beat) => self.heard(beat),
-                        // A probe: its arrival was all there was to it.
-                        Err(_) if delivery.body.is_empty() => {}
                         Err(error) => tracing::warn!(%error, "a heartbeat cannot be read"),
                     }
                 }
@@ -196,6 +196,10 @@ impl Membership {
     async fn look_after_neighbours(&self, session: &Session) -> Result<(), tenaz_rabbit::Error> {
         let neighbours = self.everybody(|members| members.successors(self.me, PROBED_MEMBERS));
         for member in neighbours {
+            // A broker that blocks publishers would hold this task, and nobody could be heard meanwhile.
+            if session.writing.is_blocked() {
+                break;
+            }
             if !session.publisher.probe(&self.link.names().member(member)).await? {
                 tracing::info!(%member, "a member is gone");
                 self.lost(member);
@@ -224,9 +228,12 @@ impl Membership {
         let body = serde_json::to_vec(&beat).expect("heartbeats are plain data");
         // A heartbeat that is lost is followed by another; a broker that blocks publishers must not hold this task.
         if !session.writing.is_blocked()
-            && let Err(error) = session.publisher.publish_transient(&self.link.names().members(), body).await
+            && let Err(error) = session
+                .publisher
+                .publish_transient(Target::Fanout(&self.link.names().members()), body, &Properties::of_kind("beat"))
+                .await
         {
-            session.met(&error);
+            session.met_publishing(&error);
         }
     }
 
@@ -275,6 +282,14 @@ impl Membership {
         let now = self.now_ms();
         let silence = SILENCE.as_millis() as u64;
         let mut state = self.lock();
+        // If this process itself stood still (stopped, or the broker blocked it), it could not hear anybody.
+        let stood_still = now.saturating_sub(state.looked_ms) > silence / 2;
+        state.looked_ms = now;
+        if stood_still {
+            state.everybody.forgive(now);
+            state.workers.forgive(now);
+            return;
+        }
         let silent = state.everybody.expire(now, silence);
         state.workers.expire(now, silence);
         for member in &silent {

@@ -77,6 +77,9 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// The cluster's fault, or the broker's.
+    #[error(transparent)]
+    Cluster(#[from] tenaz_cluster::Error),
     /// The user stopped the job.
     #[error("stopped")]
     Stopped,

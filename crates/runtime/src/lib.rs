@@ -7,6 +7,7 @@
 //! This crate never parses SQL or CSV itself and never prints: it reports through [`Observer`] and [`Progress`].
 
 mod answer;
+pub mod cluster;
 mod data;
 mod error;
 pub mod format;

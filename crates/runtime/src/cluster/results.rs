@@ -61,7 +61,7 @@ impl ResultsFold {
 
     /// Which chunks of a table are promised, where that is known. It only helps to name what is missing.
     pub fn promise(&mut self, table: TableId, promise: &Promise) -> Result<(), Error> {
-        Ok(self.mailbox.inbox_mut().promise(table, promise).map_err(tenaz_engine::Error::from)?)
+        Ok(self.mailbox.inbox_mut().promise(table, promise)?)
     }
 
     /// Takes a message in and says what is new. After the end nothing is.
@@ -83,11 +83,10 @@ impl ResultsFold {
                 self.ended = true;
                 Ok(vec![ResultEvent::End(end)])
             }
-            other => Err(tenaz_cluster::Error::BadMessage {
-                place: self.log.clone(),
-                detail: format!("it is a {other:?}"),
+            other => {
+                Err(tenaz_cluster::Error::BadMessage { place: self.log.clone(), detail: format!("it is a {other:?}") }
+                    .into())
             }
-            .into()),
         }
     }
 
