@@ -21,6 +21,9 @@ use tenaz_engine::{JobPlan, Workload};
 use crate::rejects::RejectLine;
 use crate::spool::SpooledRows;
 use crate::{Answer, DataSet, Error, Progress, limits};
+pub(crate) use state::{lock, working_memory};
+pub(crate) use work::guarded;
+
 use state::Job;
 
 /// How to run a job. None of it changes an answer.
