@@ -5,7 +5,7 @@ mod common;
 
 use std::{sync::Arc, time::Duration};
 
-use common::{DEADLINE, connect, eventually, id, take, with_broker};
+use common::{Cable, DEADLINE, connect, eventually, id, take, with_broker};
 use tenaz_rabbit::{
     BrokerSettings, Connection, Consumer, Error, Offset, Properties, Publisher, QueueSpec, StreamReader, StreamSpec,
     Target,
@@ -111,14 +111,16 @@ fn unacknowledged_messages_go_to_another_when_the_connection_ends() {
         for number in 0..3 {
             publisher.publish(Target::Queue("redelivery"), vec![number], &id(number)).await.unwrap();
         }
-        let first = connect(&settings).await;
+        let cable = Cable::to(&settings).await;
+        let first = connect(&cable.settings).await;
         let mut consumer = Consumer::open(&first, "redelivery", 10).await.unwrap();
         let (one, two) = (consumer.next().await.unwrap(), consumer.next().await.unwrap());
         assert!(!one.redelivered && !two.redelivered);
         consumer.ack(one.tag).await.unwrap();
-        // Wait until the ack has arrived: with 0 waiting and 2 unacknowledged there is nothing else to see it by.
-        first.close().await;
-        assert!(first.closed().await.is_temporary());
+        // The answer to a later request on the same connection proves that the ack has arrived.
+        first.queue_depth("redelivery").await.unwrap();
+        cable.cut();
+        assert!(first.closed().await.is_lost());
         assert!(consumer.ack(two.tag).await.unwrap_err().is_lost());
         let second = connect(&settings).await;
         let mut consumer = Consumer::open(&second, "redelivery", 10).await.unwrap();
@@ -239,7 +241,8 @@ fn a_reader_may_be_cancelled_while_it_waits() {
 #[test]
 fn a_probe_notices_that_the_owner_of_an_exclusive_queue_is_gone() {
     with_broker(async |settings| {
-        let (owner, other) = (connect(&settings).await, connect(&settings).await);
+        let cable = Cable::to(&settings).await;
+        let (owner, other) = (connect(&cable.settings).await, connect(&settings).await);
         owner.declare_fanout("members").await.unwrap();
         owner.declare_exclusive("member 1", Some("members")).await.unwrap();
         let mut inbox = Consumer::open(&owner, "member 1", 10).await.unwrap();
@@ -250,9 +253,8 @@ fn a_probe_notices_that_the_owner_of_an_exclusive_queue_is_gone() {
         assert_eq!(take(&mut inbox, 1).await, ["hello"], "probes are not delivered");
         let locked = other.declare_exclusive("member 1", None).await;
         assert!(matches!(locked, Err(Error::Locked { .. })), "{locked:?}");
-        // Not closed in good order: all that is left of a killed process is a broken socket.
         let started = std::time::Instant::now();
-        owner.close().await;
+        cable.cut();
         eventually("the probe fails", || async { !publisher.probe("member 1").await.unwrap() }).await;
         assert!(started.elapsed() < Duration::from_secs(5));
         assert!(inbox.next().await.unwrap_err().is_lost());

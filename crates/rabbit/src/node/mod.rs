@@ -6,7 +6,7 @@
 //! **Nothing stays behind.** A node is two direct children of this process: `epmd` and `beam.smp` (the launcher script
 //! execs it, told so by `detached`). Dropping a node kills both by pid, and everything else that carries its directory
 //! in its environment. If this process is itself killed with SIGKILL the kernel does it: both children ask for SIGKILL
-//! when their parent dies (`PR_SET_PDEATHSIG`), and the helpers of beam.smp end when their pipe to it breaks. The kernel
+//! when their parent dies (`PR_SET_PDEATHSIG`), and the helpers of beam.smp end within seconds after it. The kernel
 //! means the *thread* that started a child, so one thread that never ends starts them all. Both children have a process
 //! group of their own, so that Ctrl-C reaches tenaz first and the broker last.
 
