@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenaz_runtime::format::Format;
 
+use crate::cluster_args::WorkerArgs;
+
 /// Answers analytical questions over large CSV exports, in one pass.
 #[derive(Debug, Parser)]
 #[command(
@@ -35,6 +37,8 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Show the stages in which a workload's questions are answered.
     Explain(ExplainArgs),
+    /// Work on the jobs of a cluster: one of many, on any machine.
+    Worker(WorkerArgs),
     /// Write a completion script for a shell.
     Completions(CompletionsArgs),
 }
@@ -214,7 +218,7 @@ fn dataset(text: &str) -> Result<tenaz_generate::Dataset, String> {
     text.parse().map_err(|e: tenaz_generate::Error| e.to_string())
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
     let most = tenaz_runtime::limits::MAX_THREADS;
     match text.parse() {
         Ok(n) if (1..=most).contains(&n) => Ok(n),
@@ -222,7 +226,7 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-fn size(text: &str) -> Result<usize, String> {
+pub(crate) fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 0,

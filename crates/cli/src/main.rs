@@ -1,10 +1,12 @@
 //! The one binary: reads the command line, calls the crates that do the work, and speaks to the user.
 
 mod args;
+mod cluster_args;
 mod commands;
 mod config;
 mod out_dir;
 mod outcome;
+mod process;
 mod progress;
 mod screen;
 mod stop;
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         Command::Sql(args) => commands::sql::sql(&args, &screen),
         Command::Init(args) => commands::init::init(&args, &screen),
         Command::Explain(args) => commands::explain::explain(&args, &screen),
+        Command::Worker(args) => commands::worker::worker(&args),
         Command::Completions(args) => commands::completions::completions(&args),
     };
     match done {

@@ -38,6 +38,7 @@ pub(crate) fn stdout_failed(error: std::io::Error) -> anyhow::Error {
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
+const TEMPORARY: u8 = 75;
 const STOPPED: u8 = 130;
 
 /// Says what went wrong in one line and gives the exit code.
@@ -74,6 +75,9 @@ fn code(error: &anyhow::Error) -> u8 {
     if error.is::<Usage>() {
         return USAGE;
     }
+    if is_temporary(error) {
+        return TEMPORARY;
+    }
     if matches!(error.downcast_ref::<Runtime>(), Some(Runtime::Stopped)) {
         return STOPPED;
     }
@@ -86,5 +90,14 @@ fn code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<Engine>() {
         Some(Engine::UnknownWorkload { .. } | Engine::UnknownQuery { .. }) => USAGE,
         _ => FAILED,
+    }
+}
+
+/// Whether trying again later may help, because the broker is away.
+fn is_temporary(error: &anyhow::Error) -> bool {
+    let of_cluster = |error: &tenaz_cluster::Error| error.is_temporary();
+    match error.downcast_ref::<tenaz_runtime::Error>() {
+        Some(tenaz_runtime::Error::Cluster(error)) => of_cluster(error),
+        _ => error.downcast_ref::<tenaz_cluster::Error>().is_some_and(of_cluster),
     }
 }
