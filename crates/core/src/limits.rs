@@ -8,6 +8,8 @@ pub const MAX_TABLES: usize = 256;
 pub const MAX_STAGES: usize = 4096;
 /// Chunks of one table.
 pub const MAX_CHUNKS: u64 = 1 << 32;
+/// A task that was begun so often and not finished is a suspect: it is tried alone, so that nothing else dies with it.
+pub const SUSPECT_ATTEMPTS: usize = 2;
 /// How often a chunk that was delivered before may be begun again. A chunk that kills its worker every time is then given
 /// up, and its job with it.
 pub const MAX_CHUNK_ATTEMPTS: usize = 5;

@@ -14,6 +14,7 @@
 //! says what to do again) and nothing else: a worker that dies takes its machine along, and another worker builds the same
 //! state from the same logs.
 
+mod attempts;
 mod chunks;
 mod event;
 mod inner;
@@ -89,6 +90,9 @@ impl JobWorker {
             Event::OwnershipChanged { partitions, results } => self.own(&partitions, results, &mut actions),
             Event::TableClosed { table, promise } => self.close(table, promise, &mut actions),
             Event::Attempted { source, by } => self.attempted(source, by, &mut actions),
+            Event::Exonerated { source } => {
+                self.attempts.remove(&source);
+            }
             Event::ChunkDelivered { tag, source, redelivered } => {
                 self.chunk_delivered(tag, source, redelivered, &mut actions);
             }
@@ -151,6 +155,7 @@ impl JobWorker {
             work.again(stage, partition, actions);
         }
         self.advance(actions);
+        self.announce_next(actions);
     }
 
     /// Whatever was delivered will be delivered again, to whoever comes first; what this worker has of it is void.
@@ -180,6 +185,7 @@ impl JobWorker {
             actions.push(Action::Release { log: Log::Results });
         }
         self.advance(actions);
+        self.announce_next(actions);
     }
 
     fn acquire(&mut self, partition: Partition, actions: &mut Vec<Action>) {
