@@ -267,10 +267,14 @@ impl JobWorker {
     /// Nothing has moved for long, although the queues are empty. Then the broker may have lost what it had confirmed (a
     /// power cut): name what is missing, so that the client sends it again, and do again what was done.
     fn stalled(&mut self, actions: &mut Vec<Action>) {
-        let mailboxes = self.owned.values().map(|owned| &owned.mailbox).chain(&self.results);
+        let owned = self.owned.iter().map(|(&partition, owned)| (Log::Partition(partition), &owned.mailbox));
+        let results = self.results.iter().map(|mailbox| (Log::Results, mailbox));
         let mut lost: BTreeMap<TableId, Promise> = BTreeMap::new();
-        for mailbox in mailboxes {
-            for &table in self.promises.keys() {
+        for (log, mailbox) in std::iter::once((Log::Broadcast, &self.broadcast)).chain(owned).chain(results) {
+            for &table in self.waves.iter().flat_map(|wave| &wave.tables) {
+                if !self.topology.destinations(Source::Chunk { table, number: 0 }).contains(&log) {
+                    continue;
+                }
                 let missing = mailbox.inbox().missing_chunks(table);
                 if !missing.is_empty() {
                     lost.entry(table).and_modify(|l| *l = l.with(&missing)).or_insert_with(|| Promise::runs(missing));
@@ -284,6 +288,8 @@ impl JobWorker {
             self.release(partition, actions);
             self.acquire(partition, actions);
         }
+        // If all results are in and nothing moves all the same, the word of that may have been lost.
+        self.concluded = false;
         self.advance(actions);
     }
 }
