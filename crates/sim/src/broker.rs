@@ -30,6 +30,9 @@ pub(crate) enum Envelope {
     Registry(RegistryEvent),
 }
 
+/// How many messages at the end of a log a power cut may take.
+pub(crate) const MAX_TAIL: usize = 4;
+
 /// A connection, by a number that is never used again.
 pub(crate) type ConnectionId = u64;
 /// A publish, by a number that is never used again.
@@ -221,11 +224,11 @@ impl Broker {
     pub(crate) fn lose_tails(&mut self, rng: &mut Rng) -> usize {
         let mut lost = 0;
         for log in self.logs.values_mut() {
-            let tail = if rng.chance(60) { rng.index(log.len().min(4) + 1) } else { 0 };
+            let tail = if rng.chance(60) { rng.index(log.len().min(MAX_TAIL) + 1) } else { 0 };
             log.truncate(log.len() - tail);
             lost += tail;
         }
-        let tail = if rng.chance(60) { rng.index(self.control.len().min(4) + 1) } else { 0 };
+        let tail = if rng.chance(60) { rng.index(self.control.len().min(MAX_TAIL) + 1) } else { 0 };
         self.control.truncate(self.control.len() - tail);
         lost + tail
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tenaz_core::{
-    Action, Attempt, Change, Claim, End, Event, Fact, Failure, JobFacts, JobId, JobWorker, Log, MemberId, Members,
-    Registry, RegistryEvent, Source, StageId, Tag, Work,
+    Action, Change, Claim, End, Event, Fact, Failure, JobFacts, JobId, JobWorker, Log, MemberId, Members, Registry,
+    RegistryEvent, Source, StageId, Tag, Work,
 };
 
 use crate::broker::{Broker, ConnectionId, Envelope, PublishId};
@@ -160,7 +160,9 @@ impl Node {
     /// A new connection.
     pub(crate) fn connect(&mut self, at: &mut Surroundings<'_>) {
         self.connection = Some(at.broker.connect());
-        self.control_at = self.facts.next_offset().min(at.broker.control().len() as u64);
+        // The control log is read from its start again: it may have become shorter, and other facts may stand there now.
+        self.facts = JobFacts::default();
+        self.control_at = 0;
         self.handle(Event::Connected, at);
         if at.mutation == Mutation::IgnoreWaves {
             self.taking = (0..at.scenario.waves.len()).collect();
@@ -250,6 +252,7 @@ impl Node {
                     self.handle(Event::TableClosed { table, promise: chunks }, at);
                 }
                 Fact::Attempted { source, by } => self.handle(Event::Attempted { source, by }, at),
+                Fact::Exonerated { source } => self.handle(Event::Exonerated { source }, at),
                 _ => {}
             },
         }
@@ -362,7 +365,12 @@ impl Node {
             Action::TakeChunks { wave } => {
                 self.taking.insert(wave);
             }
-            Action::Announce { source, by } => self.announce(source, by, at),
+            Action::Announce { source, by } => {
+                self.send(Envelope::Fact(Fact::Attempted { source, by }), at);
+            }
+            Action::Exonerate { source } => {
+                self.send(Envelope::Fact(Fact::Exonerated { source }), at);
+            }
             Action::Run { work } => self.run(work, at),
             Action::Publish { work, message } => self.publish(work, message, at),
             Action::Ack { tag } => self.ack(tag, at),
@@ -381,10 +389,6 @@ impl Node {
 
     fn send(&mut self, envelope: Envelope, at: &mut Surroundings<'_>) -> Option<PublishId> {
         self.connection.map(|connection| at.broker.publish(connection, envelope))
-    }
-
-    fn announce(&mut self, source: Source, by: Attempt, at: &mut Surroundings<'_>) {
-        self.send(Envelope::Fact(Fact::Attempted { source, by }), at);
     }
 
     fn run(&mut self, work: Work, at: &mut Surroundings<'_>) {

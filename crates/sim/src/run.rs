@@ -3,6 +3,7 @@
 use tenaz_core::limits::{MAX_CHUNK_ATTEMPTS, MAX_TASK_ATTEMPTS};
 use tenaz_core::{End, Error, Source};
 
+use crate::broker::MAX_TAIL;
 use crate::faults::Fault;
 use crate::options::{Options, Setup};
 use crate::scenario::Shape;
@@ -85,6 +86,9 @@ fn check_end(world: &mut World, poison: Option<Source>) {
         Source::Chunk { .. } => MAX_CHUNK_ATTEMPTS as u64 + world.broker().copies(poison),
         Source::Task { .. } => MAX_TASK_ATTEMPTS as u64,
     };
+    // What was announced may be forgotten in a power cut.
+    let power_cuts = world.checks().fired.iter().filter(|fault| **fault == Fault::PowerCut).count() as u64;
+    let limit = limit + power_cuts * MAX_TAIL as u64;
     let deaths = world.checks().poisoned;
     if deaths > limit {
         world.checks_mut().broken(format!("{poison} has killed {deaths} workers, but {limit} is the limit"));
