@@ -20,8 +20,8 @@ fn every_mistake_is_found() {
         let expected = match mutation {
             Mutation::None => unreachable!("that is no mistake"),
             Mutation::AckBeforeConfirm => "was acknowledged before its output was in log",
-            Mutation::NoDedup | Mutation::MixContents | Mutation::KeepReleased => "",
-            Mutation::ConcludeEarly => "is right",
+            Mutation::NoDedup => "was accounted for twice",
+            Mutation::ConcludeEarly | Mutation::MixContents | Mutation::KeepReleased => "is right",
             Mutation::IgnoreWaves => "was begun before broadcast",
             Mutation::NoRepublish | Mutation::NoQuarantine | Mutation::NoReport => "the job has not ended",
         };

@@ -8,6 +8,8 @@ use tenaz_sim::{Fault, Options, Report, run};
 
 const SEEDS: u64 = 10_000;
 
+type IsKind = fn(&Fault) -> bool;
+
 fn of_seed(seed: u64) -> Report {
     run(&Options { seed, ..Options::default() }).expect("shapes are valid")
 }
@@ -26,8 +28,8 @@ fn ten_thousand_seeds_break_no_rule() {
 
     // The faults happened, of every kind, and more than once in a run.
     let fired =
-        |wanted: fn(&Fault) -> bool| reports.iter().flat_map(|r| &r.fired).filter(|fault| wanted(fault)).count();
-    let kinds: [(&str, fn(&Fault) -> bool); 9] = [
+        |wanted: IsKind| reports.iter().flat_map(|r| &r.fired).filter(|fault| wanted(fault)).count();
+    let kinds: [(&str, IsKind); 9] = [
         ("kill of a worker", |f| matches!(f, Fault::KillWorker(_))),
         ("cut of a worker", |f| matches!(f, Fault::CutWorker(_))),
         ("restart", |f| *f == Fault::RestartBroker),
