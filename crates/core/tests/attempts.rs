@@ -67,6 +67,21 @@ fn what_was_begun_too_often_is_given_up_unless_somebody_finished_it() {
 }
 
 #[test]
+fn a_worker_that_tries_again_has_survived_but_patience_ends() {
+    let mut worker = worker(9);
+    let again = |worker: &mut JobWorker, number| {
+        worker.handle(Event::Disconnected);
+        worker.handle(Event::Connected);
+        redelivered(worker, number, 0);
+        attempted(worker, chunk(0), 9, number)
+    };
+    for number in 1..=20 {
+        assert_eq!(again(&mut worker, number), vec![Action::Run { work: Work::Chunk(Tag(number)) }]);
+    }
+    assert!(matches!(again(&mut worker, 21)[..], [Action::Fail { .. }]));
+}
+
+#[test]
 fn inner_tasks_that_nobody_suspects_run_side_by_side() {
     let mut worker = worker(9);
     worker.handle(Event::TableClosed { table: TABLE, promise: Promise::count(0) });

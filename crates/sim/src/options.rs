@@ -83,6 +83,8 @@ fn poison(scenario: &Scenario, rng: &mut Rng) -> Option<Source> {
     let tables = (0..topology.tables() as u16).map(TableId);
     let chunks =
         tables.flat_map(|table| (0..scenario.chunks(table)).map(move |number| Source::Chunk { table, number }));
-    let sources: Vec<Source> = inner.chain(chunks).collect();
+    // With empty tables nobody may need an inner task, and a job can be done without it.
+    let all_have_rows = scenario.tables.iter().all(|chunks| !chunks.is_empty());
+    let sources: Vec<Source> = inner.filter(|_| all_have_rows).chain(chunks).collect();
     sources.get(rng.index(sources.len())).copied()
 }

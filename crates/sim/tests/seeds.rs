@@ -27,8 +27,7 @@ fn ten_thousand_seeds_break_no_rule() {
     assert!(broken.is_empty(), "{} of {SEEDS} seeds are broken:\n{}", broken.len(), broken.join("\n"));
 
     // The faults happened, of every kind, and more than once in a run.
-    let fired =
-        |wanted: IsKind| reports.iter().flat_map(|r| &r.fired).filter(|fault| wanted(fault)).count();
+    let fired = |wanted: IsKind| reports.iter().flat_map(|r| &r.fired).filter(|fault| wanted(fault)).count();
     let kinds: [(&str, IsKind); 9] = [
         ("kill of a worker", |f| matches!(f, Fault::KillWorker(_))),
         ("cut of a worker", |f| matches!(f, Fault::CutWorker(_))),

@@ -10,10 +10,12 @@
 //! right one, a worker announces one task at a time, so that it knows what all others know before it announces the next,
 //! and it tries a suspect alone. What comes to its end is no suspect any more, whoever tried it before.
 
+use std::collections::BTreeSet;
+
 use super::chunks::ChunkState;
 use super::{Action, Attempt, Failure, JobWorker, Tag, Work};
-use crate::limits::{MAX_CHUNK_ATTEMPTS, MAX_TASK_ATTEMPTS, SUSPECT_ATTEMPTS};
-use crate::{Partition, Source, StageId};
+use crate::limits::{MAX_CHUNK_ATTEMPTS, MAX_TASK_ATTEMPTS, PATIENCE, SUSPECT_ATTEMPTS};
+use crate::{MemberId, Partition, Source, StageId};
 
 /// Something that waits to be announced.
 #[derive(Clone, Copy)]
@@ -100,7 +102,8 @@ impl JobWorker {
     pub(super) fn attempted(&mut self, source: Source, by: Attempt, actions: &mut Vec<Action>) {
         let attempts = self.attempts.entry(source).or_default();
         attempts.insert(by);
-        let attempts = attempts.len();
+        let members: BTreeSet<MemberId> = attempts.iter().map(|attempt| attempt.member).collect();
+        let (attempts, members) = (attempts.len(), members.len());
         if by.member != self.me {
             return;
         }
@@ -120,7 +123,7 @@ impl JobWorker {
         };
         match work {
             None => {}
-            Some(_) if attempts > limit => {
+            Some(_) if members > limit || attempts > limit * PATIENCE => {
                 self.fail(Failure::Quarantined { task: source, attempts: attempts - 1 }, actions);
             }
             Some(work) => {
