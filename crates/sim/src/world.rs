@@ -46,7 +46,8 @@ impl World {
         let slots = (0..setup.workers).map(|_| None).collect();
         let client = Client::new(setup.twice_percent);
         let checks = Checks { poison: setup.poison, ..Checks::default() };
-        let (pace, trace) = (Pace::new(setup.workers, &mut rng), Trace::new(setup.keep_lines));
+        let (pace, mut trace) = (Pace::new(setup.workers, &mut rng), Trace::new(setup.keep_lines));
+        describe(&setup, &mut trace);
         Self {
             job,
             broker,
@@ -380,6 +381,16 @@ impl World {
         self.broker_down_until = self.now + self.rng.below(30);
         true
     }
+}
+
+fn describe(setup: &Setup, trace: &mut Trace) {
+    let scenario = &setup.scenario;
+    trace.note(format_args!("{:?}, {} partitions", scenario.shape, scenario.topology.partitions()));
+    for (table, chunks) in scenario.tables.iter().enumerate() {
+        trace.note(format_args!("table {table}: {chunks:?}"));
+    }
+    trace.note(format_args!("{} workers, prefetch {}, silence {}", setup.workers, setup.prefetch, setup.silence));
+    trace.note(format_args!("faults: {:?}", setup.plan));
 }
 
 fn card(job: &JobId, setup: &Setup) -> JobCard {
