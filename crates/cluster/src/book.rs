@@ -23,6 +23,8 @@ pub enum Note {
     TableClosed(TableId, Promise),
     /// Something is about to be run.
     Attempted(Source, Attempt),
+    /// Something that was tried before has been finished.
+    Exonerated(Source),
 }
 
 /// What is known of a job.
@@ -260,6 +262,7 @@ impl JobView {
                 Ok(true) => match fact {
                     Fact::TableClosed { table, chunks, .. } => self.notes.push(Note::TableClosed(table, chunks)),
                     Fact::Attempted { source, by } => self.notes.push(Note::Attempted(source, by)),
+                    Fact::Exonerated { source } => self.notes.push(Note::Exonerated(source)),
                     Fact::Uploaded { .. } | Fact::FileUploaded { .. } | Fact::Lost { .. } | Fact::Touched => {}
                 },
             },

@@ -214,6 +214,9 @@ async fn keep_up(
             _ = session.writing.closed() => {}
         }
         session.lost.cancel();
+        if closing.is_cancelled() {
+            return;
+        }
         tracing::warn!("the connection to the broker is lost; connecting again");
         state.send_replace(State::Down("the connection to the broker was lost".to_owned()));
         let mut backoff = Backoff::new();

@@ -178,6 +178,7 @@ impl JobWorker {
             let failed = self.promises.iter().any(|(&t, p)| mailbox.inbox_mut().promise(t, p).is_err());
             debug_assert!(!failed, "promises were checked when they were made");
             self.results = Some(mailbox);
+            self.concluded = false;
             if self.connected {
                 actions.push(Action::Read { log: Log::Results, from: 0 });
             }

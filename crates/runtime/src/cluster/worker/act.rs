@@ -36,6 +36,7 @@ impl JobActor {
                 }
                 Action::TakeChunks { wave } => self.open_wave(wave),
                 Action::Announce { source, by } => self.tell(Fact::Attempted { source, by }),
+                Action::Exonerate { source } => self.tell(Fact::Exonerated { source }),
                 Action::Run { work } => self.run_work(work),
                 Action::Publish { work, message } => self.publish(work, message),
                 Action::Ack { tag } => {
@@ -73,7 +74,10 @@ impl JobActor {
             Done::Took(Ok(early)) => early.into_iter().for_each(|message| self.hint(message)),
             Done::Confirmed(work, message) => self.handle(tenaz_core::Event::Confirmed { work, message }),
             Done::WaveReady(wave, epoch) => self.consume(wave, epoch),
-            Done::Concluded(Ok(end)) => self.announce_end(&end),
+            Done::Concluded(Ok(end)) => {
+                self.announce_end(&end);
+                self.end = Some(end);
+            }
             Done::Ran(_, Err(error)) | Done::Took(Err(error)) | Done::Concluded(Err(error)) | Done::Refused(error) => {
                 fail(&self.shop, &self.card.id, code_of(&error), error.to_string())
             }
@@ -99,6 +103,9 @@ impl JobActor {
 
     fn release(&mut self, log: Log) {
         self.readers.remove(&log);
+        if log == Log::Results {
+            self.end = None;
+        }
         self.held.retain(|(of, _, _), _| *of != log);
         let shared = Arc::clone(&self.shared);
         self.strand(log).run(move || tasks::release(&shared, log));
@@ -215,6 +222,10 @@ impl JobActor {
     }
 
     fn conclude(&mut self) {
+        // Told before, and perhaps lost.
+        if let Some(end) = &self.end {
+            return self.announce_end(end);
+        }
         let closed = self
             .shop
             .book

@@ -76,6 +76,8 @@ pub(super) struct JobActor {
     pub(super) done: mpsc::UnboundedSender<Done>,
     /// Cancelled when the job has ended here: whatever is still being sent for it is pointless.
     pub(super) over: CancellationToken,
+    /// The answers' end, once this worker has made it.
+    pub(super) end: Option<ResultEnd>,
     pub(super) draining: bool,
     pub(super) next_number: u64,
     noted: usize,
@@ -124,6 +126,7 @@ impl JobActor {
             readings,
             done,
             over: CancellationToken::new(),
+            end: None,
             draining: false,
             next_number: 0,
             noted: 0,
@@ -199,6 +202,7 @@ impl JobActor {
             self.handle(match note {
                 Note::TableClosed(table, promise) => Event::TableClosed { table, promise },
                 Note::Attempted(source, by) => Event::Attempted { source, by },
+                Note::Exonerated(source) => Event::Exonerated { source },
             });
         }
         if let Some(problem) = problem {
