@@ -60,6 +60,9 @@ pub(crate) struct WorkerArgs {
     /// How long a worker that was told to stop may finish what it has begun.
     #[arg(long, value_name = "TIME", env = "TENAZ_DRAIN", value_parser = duration, default_value = "20s")]
     pub(crate) drain: Duration,
+    /// What goes wrong on purpose, for tests.
+    #[arg(long, value_name = "FAULTS", hide = true, default_value = "")]
+    pub(crate) faults: tenaz_runtime::cluster::Faults,
 }
 
 /// A time such as `500ms`, `90s`, `10m`, `2h`.

@@ -14,6 +14,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<()> {
             threads: args.threads.unwrap_or(defaults.threads),
             memory_bytes: args.memory,
             drain: args.drain,
+            faults: args.faults.clone(),
             patience: process::patience(&args.broker),
             ..defaults
         };

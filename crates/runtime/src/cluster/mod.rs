@@ -12,4 +12,4 @@ mod worker;
 
 pub use results::{ResultEvent, ResultsFold};
 pub use rows::{ChunkAccount, Message, RowsHeader, decode, encode};
-pub use worker::{Worker, WorkerSettings};
+pub use worker::{Faults, Worker, WorkerSettings};

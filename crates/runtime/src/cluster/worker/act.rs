@@ -98,6 +98,7 @@ impl JobActor {
         let Some(session) = self.session.clone() else { return };
         let name = self.shop.link.names().log(&self.card.id, log);
         let number = self.number();
+        tracing::debug!(job = %self.card.id, %log, from, "a log is read");
         self.readers.insert(log, reading::read(&session, name, log, from, number, self.readings.clone()));
     }
 
@@ -158,7 +159,13 @@ impl JobActor {
                 let (shared, done) = (Arc::clone(&self.shared), self.done.clone());
                 self.pool.run(move || {
                     let what = || format!("chunk {number} of table {table} ({file})");
-                    drop(done.send(Done::Ran(work, guarded(what, || run_chunk(&shared, body)))));
+                    tracing::debug!(job = %shared.id, table, number, "a chunk is begun");
+                    let ran = guarded(what, || {
+                        shared.faults.before_chunk(&table, number);
+                        run_chunk(&shared, body)
+                    });
+                    tracing::debug!(job = %shared.id, table, number, "a chunk is finished");
+                    drop(done.send(Done::Ran(work, ran)));
                 });
             }
             Work::Inner(stage, partition, by) => self.run_inner(stage, partition, by),
@@ -175,7 +182,12 @@ impl JobActor {
                 let inputs = tasks::inputs(&shared, stage, partition);
                 pool.run(move || {
                     let what = || Source::Task { stage, partition }.to_string();
-                    let ran = guarded(what, || tasks::run_task(&shared, stage, partition, inputs));
+                    tracing::debug!(job = %shared.id, stage = stage.0, partition = partition.0, "a task is begun");
+                    let ran = guarded(what, || {
+                        shared.faults.before_task();
+                        tasks::run_task(&shared, stage, partition, inputs)
+                    });
+                    tracing::debug!(job = %shared.id, stage = stage.0, partition = partition.0, "a task is finished");
                     drop(done.send(Done::Ran(work, ran)));
                 });
             });

@@ -14,6 +14,7 @@ mod act;
 mod actor;
 mod board;
 mod chunk;
+mod fault;
 mod pool;
 mod reading;
 mod shared;
@@ -33,6 +34,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::spool::Budget;
 use crate::{Error, limits};
+pub use fault::Faults;
+
 use actor::JobActor;
 use board::Board;
 use pool::Pool;
@@ -50,6 +53,8 @@ pub struct WorkerSettings {
     pub drain: Duration,
     /// How long jobs may stay that nobody claims.
     pub patience: Patience,
+    /// What goes wrong on purpose, for tests.
+    pub faults: Faults,
 }
 
 impl Default for WorkerSettings {
@@ -60,6 +65,7 @@ impl Default for WorkerSettings {
             temp_dir: std::env::temp_dir(),
             drain: Duration::from_secs(20),
             patience: Patience::default(),
+            faults: Faults::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use tenaz_csv::Decoder;
 use tenaz_engine::{EdgeInput, JobPlan, LeafRunner, Workload, WorkloadFiles};
 
 use super::board::Board;
+use super::fault::Faults;
 use super::tasks::Results;
 use crate::job::{lock, working_memory};
 use crate::partition::PartitionRows;
@@ -26,6 +27,7 @@ pub(super) struct SharedJob {
     pub(super) topology: Topology,
     pub(super) budget: Arc<Budget>,
     pub(super) board: Arc<Board>,
+    pub(super) faults: Faults,
     memory_bytes: usize,
     temp_dir: PathBuf,
     threads: usize,
@@ -71,6 +73,7 @@ impl SharedJob {
             results: Mutex::new(Results::new(&plan, &workload, &shop.budget)),
             budget: Arc::clone(&shop.budget),
             board: Arc::clone(&shop.board),
+            faults: settings.faults.clone(),
             readers,
             workload,
             plan,
