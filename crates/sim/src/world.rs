@@ -400,6 +400,7 @@ fn card(job: &JobId, setup: &Setup) -> JobCard {
         workload: "simulated".to_owned(),
         partitions: setup.scenario.topology.partitions(),
         waves: setup.scenario.waves.len() as u16,
+        tables: Default::default(),
         spec_digest: String::new(),
         created_ms: 0,
     }

@@ -63,6 +63,24 @@ pub fn books() -> &'static DataSet {
     DATA.get_or_init(|| make("books", "0.0005", "16K"))
 }
 
+/// A copy of the data with one value changed.
+pub fn altered(data: &DataSet) -> DataSet {
+    let temp = tempfile::tempdir().expect("a directory");
+    let dir = temp.path().join("data");
+    for path in walk(&data.dir) {
+        let to = dir.join(path.strip_prefix(&data.dir).expect("a path below"));
+        std::fs::create_dir_all(to.parent().expect("a parent")).expect("a directory");
+        let mut bytes = std::fs::read(&path).expect("a file");
+        if path.to_string_lossy().contains("transactions") {
+            let last = bytes.iter().rposition(u8::is_ascii_digit).expect("a digit");
+            bytes[last] = if bytes[last] == b'1' { b'2' } else { b'1' };
+        }
+        std::fs::write(to, bytes).expect("a file");
+    }
+    let expected = data.expected.clone();
+    DataSet { workload: data.workload, dir, expected, chunk_size: data.chunk_size, _temp: temp }
+}
+
 /// The same files with the same bytes; in the summary the job's name and the time it took may differ.
 pub fn assert_same_results(data: &DataSet, out: &Path) {
     let names = |dir: &Path| {

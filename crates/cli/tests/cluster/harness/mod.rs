@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use broker::{Broker, in_runtime};
-pub use data::{DataSet, assert_same_results, coffee, books, steam};
+pub use broker::{Broker, in_runtime, shared_broker};
+pub use data::{DataSet, altered, assert_same_results, books, coffee, steam};
 pub use process::{Process, Task};
 
 /// Longer than anything takes here, however loaded the machine is.

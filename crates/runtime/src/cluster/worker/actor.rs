@@ -80,7 +80,8 @@ pub(super) struct JobActor {
     pub(super) end: Option<ResultEnd>,
     pub(super) draining: bool,
     pub(super) next_number: u64,
-    noted: usize,
+    /// Which reading of the control log, and how many notes of it.
+    noted: (u64, usize),
     claim: Claim,
     news: Instant,
     patience: Duration,
@@ -129,7 +130,7 @@ impl JobActor {
             end: None,
             draining: false,
             next_number: 0,
-            noted: 0,
+            noted: (0, 0),
             claim: Claim::default(),
             news: Instant::now(),
             patience: STALL,
@@ -192,12 +193,15 @@ impl JobActor {
 
     /// What the control log has said since the last look.
     fn read_notes(&mut self) {
-        let noted = self.noted;
+        let (reading, noted) = self.noted;
         let news = self.shop.book.view(&self.card.id, |view| {
-            (view.notes.get(noted..).map(<[Note]>::to_vec).unwrap_or_default(), view.problem.clone())
+            // Read anew: repeating what is known is harmless.
+            let noted = if view.reading == reading { noted } else { 0 };
+            let notes = view.notes.get(noted..).map(<[Note]>::to_vec).unwrap_or_default();
+            ((view.reading, noted + notes.len()), notes, view.problem.clone())
         });
-        let Some((notes, problem)) = news else { return };
-        self.noted += notes.len();
+        let Some((noted, notes, problem)) = news else { return };
+        self.noted = noted;
         for note in notes {
             self.handle(match note {
                 Note::TableClosed(table, promise) => Event::TableClosed { table, promise },
