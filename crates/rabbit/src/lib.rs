@@ -9,7 +9,7 @@
 //! | send, knowing that it arrived | [`Publisher`] |
 //! | share work among consumers | [`Consumer`] |
 //! | read a log by offset | [`StreamReader`] |
-//! | run a broker of one's own | `node` |
+//! | run a broker of one's own | [`node::PrivateNode`], [`node::PrivateCluster`] |
 //!
 //! Nothing here reconnects by itself: every loss is an [`Error`] whose [`Error::is_temporary`] is true, and the caller
 //! opens again after a [`Backoff`]. A silent recovery would hide that unacknowledged messages come a second time.

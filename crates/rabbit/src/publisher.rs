@@ -64,6 +64,7 @@ impl Default for PublisherOptions {
 /// After [`Error::Lost`] it stays lost: open a new one on a new connection.
 #[derive(Debug, Clone)]
 pub struct Publisher {
+    connection: Connection,
     commands: mpsc::UnboundedSender<Box<Command>>,
     slots: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
@@ -88,6 +89,7 @@ impl Publisher {
         let (commands, inbox) = mpsc::unbounded_channel();
         tokio::spawn(Task::new(channel).run(inbox, connection.closed_detached()));
         Ok(Publisher {
+            connection: connection.clone(),
             commands,
             slots: Arc::new(Semaphore::new(options.window)),
             bytes: Arc::new(Semaphore::new(options.window_bytes)),
@@ -97,10 +99,27 @@ impl Publisher {
 
     /// Sends a persistent message and waits until the broker has it.
     ///
-    /// [`Error::Unroutable`] if no queue takes it, [`Error::Full`] if the queue is at its limit, [`Error::Lost`] if it is
-    /// not known whether it arrived. If the future is dropped, the message may be sent all the same.
+    /// [`Error::Unroutable`] if no queue takes it, [`Error::NotReady`] if its queue is not yet back after a restart,
+    /// [`Error::Full`] if the queue is at its limit, [`Error::Lost`] if it is not known whether it arrived. If the future is dropped, the message may be sent all the same.
     pub async fn publish(&self, target: Target<'_>, body: Vec<u8>, properties: &Properties) -> Result<()> {
-        self.send(target, body, properties.to_amqp()?.with_delivery_mode(PERSISTENT), true).await
+        match self.send(target, body, properties.to_amqp()?.with_delivery_mode(PERSISTENT), true).await {
+            Err(Error::Unroutable { target: name }) if matches!(target, Target::Queue(_)) => {
+                Err(self.why_unroutable(name).await)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// For some seconds after a restart the broker returns messages for queues that it has not yet recovered. Asked for
+    /// the queue itself, it knows the difference.
+    async fn why_unroutable(&self, name: String) -> Error {
+        match self.connection.queue_depth(&name).await {
+            Ok(None) => Error::Unroutable { target: name },
+            Ok(Some(_)) | Err(Error::Locked { .. }) => {
+                Error::NotReady { name, detail: "the broker was still recovering it".to_owned() }
+            }
+            Err(error) => error,
+        }
     }
 
     /// Sends a message that may be lost, to whoever is there. For heartbeats.

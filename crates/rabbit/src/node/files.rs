@@ -1,0 +1,145 @@
+//! What a private node reads and writes, all below its directory.
+
+use std::{
+    fs::{self, File},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use super::{NodeOptions, ports::Ports};
+use crate::{
+    error::{Error, Result},
+    random::random_u64,
+};
+
+#[derive(Debug)]
+pub(super) struct Files {
+    dir: PathBuf,
+    name: String,
+}
+
+impl Files {
+    /// Writes configuration and cookie. An existing cookie stays: cluster nodes share one.
+    pub(super) fn write(options: &NodeOptions, ports: &Ports, peers: &[String]) -> Result<Files> {
+        let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if options.name.is_empty() || !options.name.chars().all(good) {
+            let detail = "its name must consist of letters, digits, '-' and '_'".to_owned();
+            return Err(Error::Node { name: options.name.clone(), detail });
+        }
+        let failed = |error: io::Error| Error::Node {
+            name: options.name.clone(),
+            detail: format!("cannot write to '{}' ({error}); choose another directory", options.dir.display()),
+        };
+        fs::create_dir_all(&options.dir).map_err(failed)?;
+        // RabbitMQ changes its working directory, so every path must be absolute.
+        let dir = options.dir.canonicalize().map_err(failed)?;
+        let files = Files { dir, name: options.name.clone() };
+        files.write_all(&configuration(options, ports, peers)).map_err(failed)?;
+        Ok(files)
+    }
+
+    fn write_all(&self, configuration: &str) -> io::Result<()> {
+        for folder in ["mnesia", "log", "home", "generated"] {
+            fs::create_dir_all(self.dir.join(folder))?;
+        }
+        fs::write(self.dir.join("rabbitmq.conf"), configuration)?;
+        fs::write(self.dir.join("rabbitmq-env.conf"), "")?;
+        fs::write(self.dir.join("enabled_plugins"), "[].\n")?;
+        let cookie = self.dir.join("home/.erlang.cookie");
+        if !cookie.exists() {
+            write_cookie(&cookie, &new_cookie())?;
+        }
+        Ok(())
+    }
+
+    /// The name by which Erlang knows the node.
+    pub(super) fn node_name(&self) -> String {
+        format!("{}@localhost", self.name)
+    }
+
+    /// Everything that keeps the node away from other brokers of this machine.
+    pub(super) fn environment(&self, ports: &Ports) -> Vec<(&'static str, String)> {
+        let path = |name: &str| self.dir.join(name).display().to_string();
+        vec![
+            ("HOME", path("home")),
+            ("RABBITMQ_NODENAME", self.node_name()),
+            ("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1".to_owned()),
+            ("RABBITMQ_NODE_PORT", ports.amqp.to_string()),
+            ("RABBITMQ_DIST_PORT", ports.dist.to_string()),
+            ("RABBITMQ_MNESIA_BASE", path("mnesia")),
+            ("RABBITMQ_LOG_BASE", path("log")),
+            ("RABBITMQ_CONFIG_FILE", path("rabbitmq.conf")),
+            ("RABBITMQ_CONF_ENV_FILE", path("rabbitmq-env.conf")),
+            ("RABBITMQ_ENABLED_PLUGINS_FILE", path("enabled_plugins")),
+            ("RABBITMQ_GENERATED_CONFIG_DIR", path("generated")),
+            ("RABBITMQ_FEATURE_FLAGS_FILE", path("feature_flags")),
+            ("RABBITMQ_PID_FILE", path("pid")),
+            (
+                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
+                "-start_epmd false -kernel inet_dist_use_interface {127,0,0,1}".to_owned(),
+            ),
+        ]
+    }
+
+    /// An entry that only this node's processes have in their environment.
+    pub(super) fn environment_mark(&self) -> String {
+        format!("RABBITMQ_MNESIA_BASE={}", self.dir.join("mnesia").display())
+    }
+
+    /// Where the launcher writes.
+    pub(super) fn output_files(&self) -> Result<(File, File)> {
+        let create = |name: &str| File::create(self.dir.join("log").join(name));
+        create("stdout").and_then(|stdout| Ok((stdout, create("stderr")?))).map_err(|error| Error::Node {
+            name: self.name.clone(),
+            detail: format!("cannot write to '{}' ({error})", self.dir.display()),
+        })
+    }
+
+    /// The last lines of its log, after what the launcher wrote to stderr.
+    pub(super) fn log_tail(&self, lines: usize) -> String {
+        let mut text = String::new();
+        for name in ["stderr".to_owned(), format!("{}.log", self.node_name())] {
+            let whole = fs::read(self.dir.join("log").join(name)).unwrap_or_default();
+            let whole = String::from_utf8_lossy(&whole);
+            let all: Vec<&str> = whole.lines().collect();
+            for line in &all[all.len().saturating_sub(lines)..] {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    pub(super) fn log_mentions(&self, word: &str) -> bool {
+        self.log_tail(200).contains(word)
+    }
+}
+
+fn configuration(options: &NodeOptions, ports: &Ports, peers: &[String]) -> String {
+    let mut lines = vec![
+        format!("listeners.tcp.1 = 127.0.0.1:{}", ports.amqp),
+        format!("vm_memory_high_watermark.absolute = {}", options.memory_limit_bytes),
+        format!("disk_free_limit.absolute = {}", options.disk_free_limit_bytes),
+        "log.console = false".to_owned(),
+        "log.file.level = warning".to_owned(),
+    ];
+    if !peers.is_empty() {
+        lines.push("cluster_formation.peer_discovery_backend = classic_config".to_owned());
+        for (index, peer) in peers.iter().enumerate() {
+            lines.push(format!("cluster_formation.classic_config.nodes.{} = {peer}", index + 1));
+        }
+    }
+    lines.extend(options.extra_config.iter().cloned());
+    lines.join("\n") + "\n"
+}
+
+pub(super) fn new_cookie() -> String {
+    format!("{:016x}{:016x}", random_u64(), random_u64())
+}
+
+/// Erlang refuses a cookie that others can read.
+pub(super) fn write_cookie(path: &Path, cookie: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o400).open(path)?;
+    file.write_all(cookie.as_bytes())
+}

@@ -1,0 +1,128 @@
+//! What the tests against a real broker share. They skip, with a message, only where RabbitMQ is not installed.
+#![allow(dead_code, clippy::print_stderr, clippy::unwrap_used)]
+
+use std::{path::PathBuf, sync::OnceLock, time::Duration};
+
+use tenaz_rabbit::{
+    BrokerSettings, Connection, Consumer, Error, Properties,
+    node::{NodeOptions, PrivateNode},
+};
+
+/// Longer than anything takes on a loaded machine; only a bug gets there.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A fresh directory below `target`. Those that earlier runs left there are removed.
+pub(crate) fn fresh_dir(name: &str) -> PathBuf {
+    let base = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    for old in std::fs::read_dir(&base).unwrap().flatten() {
+        let file_name = old.file_name().into_string().unwrap_or_default();
+        let owner = file_name.strip_prefix(name).and_then(|rest| rest.strip_prefix('-')?.parse::<u32>().ok());
+        if owner.is_some_and(|pid| !is_running(pid)) {
+            let _ = std::fs::remove_dir_all(old.path());
+        }
+    }
+    let dir = base.join(format!("{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    dir
+}
+
+/// Whether a process is there, and not only waiting to be reaped.
+pub(crate) fn is_running(pid: u32) -> bool {
+    // The state follows the name, which is in parentheses.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// A node for one test.
+pub(crate) async fn start_node(name: &str) -> Option<PrivateNode> {
+    match PrivateNode::start(NodeOptions::new(fresh_dir(name), name)).await {
+        Ok(node) => Some(node),
+        Err(error @ Error::NotInstalled { .. }) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Runs a test with a deadline.
+pub(crate) fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(DEADLINE * 3, test).await.expect("the test hangs") });
+}
+
+/// The node that the tests of one binary share. A static is never dropped: the kernel kills the node with this process.
+pub(crate) fn shared_settings() -> Option<BrokerSettings> {
+    static NODE: OnceLock<Option<PrivateNode>> = OnceLock::new();
+    let start = || {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(start_node("shared"))
+    };
+    // On a thread of its own, because the caller may be inside a runtime.
+    let node = NODE.get_or_init(|| std::thread::spawn(start).join().unwrap());
+    node.as_ref().map(PrivateNode::settings)
+}
+
+/// Runs a test on the shared node.
+pub(crate) fn with_broker<F: Future<Output = ()>>(test: impl FnOnce(BrokerSettings) -> F) {
+    if let Some(settings) = shared_settings() {
+        run(test(settings));
+    }
+}
+
+pub(crate) async fn connect(settings: &BrokerSettings) -> Connection {
+    Connection::open(settings, "test").await.unwrap()
+}
+
+/// Properties with an id.
+pub(crate) fn id(id: impl ToString) -> Properties {
+    Properties::of_kind("test").with_id(id.to_string())
+}
+
+/// Takes and acknowledges `count` messages; returns their ids.
+pub(crate) async fn take(consumer: &mut Consumer, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        let delivery = tokio::time::timeout(DEADLINE, consumer.next()).await.expect("a message").unwrap();
+        consumer.ack(delivery.tag).await.unwrap();
+        ids.push(delivery.properties.message_id.unwrap_or_default());
+    }
+    ids
+}
+
+/// Asks again until the answer is yes.
+pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+    let deadline = tokio::time::Instant::now() + DEADLINE;
+    while !is_so().await {
+        assert!(tokio::time::Instant::now() < deadline, "not so: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A connection that can be cut as a killed process would cut it: no goodbye, just a closed socket.
+pub(crate) struct Cable {
+    pub(crate) settings: BrokerSettings,
+    forwarding: tokio::task::JoinHandle<()>,
+}
+
+impl Cable {
+    pub(crate) async fn to(settings: &BrokerSettings) -> Cable {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut through = settings.clone();
+        let broker = through.urls[0].port;
+        through.urls[0].port = listener.local_addr().unwrap().port();
+        let forwarding = tokio::spawn(async move {
+            let mut pairs = tokio::task::JoinSet::new();
+            loop {
+                let (mut near, _) = listener.accept().await.unwrap();
+                let mut far = tokio::net::TcpStream::connect(("127.0.0.1", broker)).await.unwrap();
+                pairs.spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+            }
+        });
+        Cable { settings: through, forwarding }
+    }
+
+    pub(crate) fn cut(self) {
+        self.forwarding.abort();
+    }
+}

@@ -1,0 +1,236 @@
+//! Brokers that crash, block or disappear. Every test has a node of its own.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use common::{connect, eventually, id, is_running, run, start_node};
+use tenaz_rabbit::{
+    Backoff, BrokerSettings, Connection, Consumer, Error, Offset, Publisher, QueueSpec, Result, StreamReader,
+    StreamSpec, Target,
+};
+
+const MESSAGES: u32 = 600;
+const KILL_AFTER: u32 = 200;
+
+/// Tries until it works; anything but a temporary error is a failure of the test.
+async fn insist<T>(mut attempt: impl AsyncFnMut() -> Result<T>) -> T {
+    let mut backoff = Backoff::new();
+    loop {
+        match attempt().await {
+            Ok(done) => return done,
+            Err(error) if error.is_temporary() => tokio::time::sleep(backoff.next_delay()).await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+async fn open_publisher(settings: &BrokerSettings) -> Publisher {
+    insist(async || Publisher::open(&Connection::open(settings, "publisher").await?).await).await
+}
+
+/// Publishes to both, one message after another, until each is confirmed. Returns how often it had to reconnect.
+async fn publish_all(settings: &BrokerSettings, progress: &AtomicU32) -> u32 {
+    let mut publisher = open_publisher(settings).await;
+    let mut losses = 0;
+    for number in 0..MESSAGES {
+        for target in [Target::Queue("work"), Target::Queue("log")] {
+            while let Err(error) = publisher.publish(target, vec![7; 1000], &id(number)).await {
+                assert!(error.is_temporary(), "{error}");
+                if error.is_lost() {
+                    losses += 1;
+                    publisher = open_publisher(settings).await;
+                }
+            }
+        }
+        progress.store(number + 1, Ordering::SeqCst);
+    }
+    losses
+}
+
+/// Reads until everything was seen, and begins anew where it was after every loss.
+async fn read_log(settings: &BrokerSettings) -> (BTreeSet<String>, u32) {
+    let (mut seen, mut next, mut losses) = (BTreeSet::new(), 0, 0);
+    while seen.len() < MESSAGES as usize {
+        let open =
+            async || StreamReader::open(&Connection::open(settings, "reader").await?, "log", Offset::Next(next)).await;
+        let mut reader = insist(open).await;
+        while seen.len() < MESSAGES as usize {
+            match reader.next().await {
+                Ok(message) => {
+                    assert!(message.offset >= next, "offset {} came after {next}", message.offset);
+                    next = message.offset + 1;
+                    seen.insert(message.properties.message_id.unwrap());
+                }
+                Err(error) => {
+                    assert!(error.is_temporary(), "{error}");
+                    losses += 1;
+                    break;
+                }
+            }
+        }
+    }
+    (seen, losses)
+}
+
+#[test]
+fn no_confirmed_message_is_lost_when_the_broker_is_killed() {
+    run(async {
+        let Some(mut node) = start_node("killed").await else { return };
+        let settings = node.settings();
+        let connection = connect(&settings).await;
+        connection.declare_queue(&QueueSpec::new("work")).await.unwrap();
+        connection.declare_stream(&StreamSpec::new("log")).await.unwrap();
+        let progress = AtomicU32::new(0);
+        let chaos = async {
+            eventually("enough is published", || async { progress.load(Ordering::SeqCst) >= KILL_AFTER }).await;
+            let before = node.pid().unwrap();
+            node.kill().await.unwrap();
+            assert!(connection.closed().await.is_lost());
+            assert!(!is_running(before));
+            assert!(progress.load(Ordering::SeqCst) < MESSAGES, "killed too late");
+            node.restart().await.unwrap();
+            assert_ne!(node.pid().unwrap(), before);
+        };
+        let (losses, (read, reader_losses), ()) =
+            tokio::join!(publish_all(&settings, &progress), read_log(&settings), chaos);
+        assert!(losses > 0 && reader_losses > 0, "the kill was not noticed");
+        let all: BTreeSet<String> = (0..MESSAGES).map(|number| number.to_string()).collect();
+        assert_eq!(read, all);
+        // What was in doubt was sent again, so there may be more than one of some.
+        let connection = connect(&settings).await;
+        let mut consumer = Consumer::open(&connection, "work", 50).await.unwrap();
+        let mut taken = BTreeSet::new();
+        while taken.len() < all.len() {
+            let delivery = tokio::time::timeout(common::DEADLINE, consumer.next()).await.expect("all of them").unwrap();
+            taken.insert(delivery.properties.message_id.unwrap());
+            consumer.ack(delivery.tag).await.unwrap();
+        }
+        assert_eq!(taken, all);
+        node.stop().await.unwrap();
+        assert!(matches!(Connection::open(&settings, "test").await, Err(Error::Unreachable { .. })));
+    });
+}
+
+#[test]
+fn publishing_waits_while_the_broker_has_an_alarm() {
+    run(async {
+        let Some(node) = start_node("alarmed").await else { return };
+        let settings = node.settings();
+        let (sending, receiving) = (connect(&settings).await, connect(&settings).await);
+        sending.declare_queue(&QueueSpec::new("work")).await.unwrap();
+        let publisher = Publisher::open(&sending).await.unwrap();
+        publisher.publish(Target::Queue("work"), vec![1], &id("before")).await.unwrap();
+        let mut consumer = Consumer::open(&receiving, "work", 1).await.unwrap();
+        node.ctl(&["set_vm_memory_high_watermark", "absolute", "1"]).await.unwrap();
+        let waiting = {
+            let publisher = publisher.clone();
+            tokio::spawn(async move {
+                for number in 0..20 {
+                    publisher.publish(Target::Queue("work"), vec![1], &id(number)).await?;
+                }
+                Ok::<_, Error>(())
+            })
+        };
+        eventually("the connection is blocked", || async { sending.is_blocked() }).await;
+        // Longer than the broker waits for heartbeats (three of 5 s).
+        tokio::time::sleep(std::time::Duration::from_secs(17)).await;
+        assert!(!waiting.is_finished() && sending.is_open());
+        // Consuming goes on, on its own connection.
+        let delivery = consumer.next().await.unwrap();
+        consumer.ack(delivery.tag).await.unwrap();
+        assert!(!receiving.is_blocked());
+        node.ctl(&["set_vm_memory_high_watermark", "absolute", "4GB"]).await.unwrap();
+        waiting.await.unwrap().unwrap();
+        eventually("the alarm is over", || async { !sending.is_blocked() }).await;
+    });
+}
+
+#[test]
+fn a_dropped_node_leaves_nothing_running() {
+    run(async {
+        let Some(node) = start_node("dropped").await else { return };
+        let family = family(node.dir());
+        assert!(family.contains(&node.pid().unwrap()), "the broker is not among {family:?}");
+        let (port, epmd) = (node.port(), children("epmd"));
+        assert!(!epmd.is_empty());
+        drop(node);
+        eventually("all are gone", || async { !family.iter().any(|pid| is_running(*pid)) }).await;
+        assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
+    });
+}
+
+#[test]
+fn a_node_dies_with_its_process_even_by_sigkill() {
+    let helper = std::env::current_exe().unwrap();
+    let mut child = Command::new(helper)
+        .args(["--ignored", "--exact", "--nocapture", "helper_that_runs_a_node_for_ever"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let dir = lines
+        .map_while(std::io::Result::ok)
+        .find_map(|line| line.split_once("node in ").map(|(_, dir)| dir.to_owned()));
+    let Some(dir) = dir else {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        return; // Not installed.
+    };
+    let family = family(std::path::Path::new(&dir));
+    assert!(!family.is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run(eventually("all are gone", || async { !family.iter().any(|pid| is_running(*pid)) }));
+}
+
+#[test]
+#[ignore = "run by another test"]
+#[allow(clippy::print_stdout)]
+fn helper_that_runs_a_node_for_ever() {
+    run(async {
+        let Some(node) = start_node("orphaned").await else { return };
+        println!("node in {}", node.dir().display());
+        std::future::pending::<()>().await;
+    });
+}
+
+/// All processes of the node in this directory: broker, helpers, and the name server of the same parent.
+fn family(dir: &std::path::Path) -> Vec<u32> {
+    let mark = dir.canonicalize().unwrap().display().to_string();
+    let pids = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|p| p.file_name().to_str()?.parse().ok());
+    let mut family: Vec<u32> = pids
+        .filter(|pid| *pid != std::process::id())
+        .filter(|pid| {
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(&format!("RABBITMQ_MNESIA_BASE={mark}/"))
+        })
+        .collect();
+    let parents: BTreeSet<u32> = family.iter().filter_map(|pid| parent(*pid)).collect();
+    let epmds = all_named("epmd").into_iter().filter(|pid| parent(*pid).is_some_and(|p| parents.contains(&p)));
+    family.extend(epmds.filter(|pid| parent(*pid) != Some(std::process::id())).collect::<Vec<_>>());
+    family
+}
+
+fn children(name: &str) -> Vec<u32> {
+    all_named(name).into_iter().filter(|pid| parent(*pid) == Some(std::process::id())).collect()
+}
+
+fn all_named(name: &str) -> Vec<u32> {
+    let pids = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|p| p.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|found| found.trim() == name))
+        .collect()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+}
