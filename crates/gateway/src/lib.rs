@@ -1,3 +1,48 @@
 //! The HTTP edge of a cluster: jobs, uploads, results, events. Stateless: any gateway serves any job.
 //!
+//! ```text
+//!  client ──PUT chunk──▶ gateway ──work queue, then receipt──▶ broker
+//!  client ◀──rows, events── gateway ◀──results log, control log── broker
+//! ```
+//!
+//! | where | what |
+//! |---|---|
+//! | `server`, `timed_io` | connections, and the clients that never finish anything |
+//! | `routes` | the table of routes; `openapi.json` says the same |
+//! | `jobs`, `admission`, `state` | creating, listing, watching, cancelling |
+//! | `chunks`, `files`, `finish`, `receipts` | uploads |
+//! | `results`, `rejects`, `events`, `results_log` | streams |
+//! | `plans` | which tables a job reads and what its answers look like |
+//!
 //! This crate never computes an answer and keeps nothing that another gateway could not find out.
+
+mod admission;
+mod app;
+mod auth;
+mod body;
+mod chunks;
+mod encoding;
+mod error;
+mod finish;
+mod gateway;
+mod jobs;
+pub mod limits;
+mod plans;
+mod problem;
+mod publish;
+mod receipts;
+mod results;
+mod results_log;
+mod routes;
+mod row_stream;
+mod server;
+mod settings;
+mod state;
+mod stream;
+mod text;
+mod timed_io;
+mod tokens;
+
+pub use error::Error;
+pub use gateway::Gateway;
+pub use settings::{GatewaySettings, Limits};

@@ -1,0 +1,148 @@
+//! Compressed bodies: which encoding, and what they become, without keeping it.
+
+use std::io::{self, Read};
+
+use axum::http::{HeaderMap, header};
+use tenaz_cluster::Encoding;
+
+use crate::limits::{FREE_RATIO_BYTES, MAX_CHUNK_BYTES, MAX_RATIO, MAX_ZSTD_WINDOW_LOG};
+use crate::problem::{Code, Problem};
+
+/// The encoding of a body.
+pub(crate) fn encoding_of(headers: &HeaderMap) -> Result<Encoding, Problem> {
+    let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Encoding::Identity) };
+    match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
+        "" | "identity" => Ok(Encoding::Identity),
+        "lz4" => Ok(Encoding::Lz4),
+        "zstd" => Ok(Encoding::Zstd),
+        other => {
+            let text = format!("Content-Encoding {other:?} is not supported: use lz4 (frames), zstd or identity");
+            Err(Problem::new(Code::UnsupportedEncoding, text))
+        }
+    }
+}
+
+/// Counts what a chunk's body becomes, and refuses what is no chunk.
+pub(crate) fn measure(encoding: Encoding, body: &[u8]) -> Result<u64, Problem> {
+    let raw = match encoding {
+        Encoding::Identity => body.len() as u64,
+        Encoding::Lz4 | Encoding::Zstd => decompressed_bytes(encoding, body)?,
+    };
+    if raw > MAX_CHUNK_BYTES {
+        let text = format!("the chunk has more than {MAX_CHUNK_BYTES} bytes: cut smaller chunks");
+        return Err(Problem::new(Code::TooLarge, text));
+    }
+    Ok(raw)
+}
+
+fn decompressed_bytes(encoding: Encoding, body: &[u8]) -> Result<u64, Problem> {
+    let broken = |error: &dyn std::fmt::Display| {
+        Problem::new(Code::Unprocessable, format!("the body cannot be decompressed: {error}; send it again"))
+    };
+    let mut rest = body;
+    let mut limit = Ratio::new(MAX_CHUNK_BYTES);
+    let mut buffer = vec![0; 64 << 10];
+    let mut reader = decoder(encoding, &mut rest).map_err(|error| broken(&error))?;
+    loop {
+        let read = reader.read(&mut buffer).map_err(|error| broken(&error))?;
+        if read == 0 {
+            break;
+        }
+        limit.take(read, body.len() as u64)?;
+    }
+    drop(reader);
+    if !rest.is_empty() {
+        return Err(broken(&format!("{} bytes follow its end", rest.len())));
+    }
+    Ok(limit.raw)
+}
+
+/// A reader of what a body becomes.
+pub(crate) fn decoder<'a>(encoding: Encoding, body: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+    Ok(match encoding {
+        Encoding::Identity => Box::new(body),
+        Encoding::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(body)),
+        Encoding::Zstd => {
+            let mut decoder = zstd::stream::read::Decoder::new(body)?;
+            decoder.window_log_max(MAX_ZSTD_WINDOW_LOG)?;
+            Box::new(decoder)
+        }
+    })
+}
+
+/// Watches how much a compressed body becomes.
+#[derive(Debug)]
+pub(crate) struct Ratio {
+    raw: u64,
+    limit: u64,
+}
+
+impl Ratio {
+    /// At most `limit` bytes.
+    pub(crate) fn new(limit: u64) -> Self {
+        Self { raw: 0, limit }
+    }
+
+    /// `read` more bytes came out; so far `compressed` have gone in.
+    pub(crate) fn take(&mut self, read: usize, compressed: u64) -> Result<(), Problem> {
+        self.raw += read as u64;
+        if self.raw > self.limit {
+            let text = format!("decompressed it has more than {} bytes: cut smaller pieces", self.limit);
+            return Err(Problem::new(Code::TooLarge, text));
+        }
+        if self.raw > FREE_RATIO_BYTES && self.raw / MAX_RATIO > compressed {
+            let text = format!("it becomes more than {MAX_RATIO} times larger when decompressed: send it as it is");
+            return Err(Problem::new(Code::TooLarge, text));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn lz4(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        zstd::encode_all(bytes, 1).unwrap()
+    }
+
+    fn lines(count: usize) -> Vec<u8> {
+        (0..count).flat_map(|n| format!("{n},{}\n", n * 7919 % 1009).into_bytes()).collect()
+    }
+
+    #[test]
+    fn bodies_are_measured_by_what_they_become() {
+        let csv = lines(50_000);
+        assert_eq!(measure(Encoding::Identity, &csv).unwrap(), csv.len() as u64);
+        assert_eq!(measure(Encoding::Lz4, &lz4(&csv)).unwrap(), csv.len() as u64);
+        assert_eq!(measure(Encoding::Zstd, &zstd(&csv)).unwrap(), csv.len() as u64);
+        assert_eq!(measure(Encoding::Zstd, &zstd(b"")).unwrap(), 0);
+    }
+
+    #[test]
+    fn bombs_and_broken_bodies_are_refused() {
+        let code = |outcome: Result<u64, Problem>| outcome.unwrap_err().code();
+        let zeros = vec![b'0'; 100 << 20];
+        assert_eq!(code(measure(Encoding::Zstd, &zstd(&zeros))), Code::TooLarge);
+        assert_eq!(code(measure(Encoding::Lz4, &lz4(&zeros))), Code::TooLarge);
+        assert_eq!(code(measure(Encoding::Zstd, &zstd(&zeros[..7 << 20]))), Code::TooLarge, "by its ratio");
+        assert!(measure(Encoding::Zstd, &zstd(&zeros[..1 << 20])).is_ok(), "a default chunk may be of one letter");
+        let whole = zstd(&lines(1000));
+        assert_eq!(code(measure(Encoding::Zstd, &whole[..whole.len() - 3])), Code::Unprocessable);
+        let whole = lz4(&lines(1000));
+        assert_eq!(code(measure(Encoding::Lz4, &whole[..whole.len() - 9])), Code::Unprocessable);
+        assert_eq!(code(measure(Encoding::Lz4, b"a,b\n")), Code::Unprocessable);
+        assert_eq!(code(measure(Encoding::Identity, &zeros)), Code::TooLarge);
+        let trailing = [lz4(b"a\n"), b"more".to_vec()].concat();
+        assert_eq!(code(measure(Encoding::Lz4, &trailing)), Code::Unprocessable);
+    }
+}

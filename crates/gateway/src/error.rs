@@ -1,0 +1,48 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Why a gateway cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Anybody could reach it and nobody would have to say who they are.
+    #[error(
+        "{0} can be reached from other machines, and there are no tokens: listen on 127.0.0.1, or give a tokens file"
+    )]
+    Unsafe(SocketAddr),
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The tokens file cannot be read.
+    #[error("cannot read the tokens file {}: {source}", .path.display())]
+    TokensUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The tokens file is wrong.
+    #[error("{}:{line}: {problem}; write one `tenant:sha256-of-the-token` per line", .path.display())]
+    Tokens {
+        /// The file.
+        path: PathBuf,
+        /// 1-based line.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The cluster's fault, or the broker's.
+    #[error(transparent)]
+    Cluster(#[from] tenaz_cluster::Error),
+}
+
+impl Error {
+    /// Whether trying again later may help.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Cluster(error) if error.is_temporary())
+    }
+}

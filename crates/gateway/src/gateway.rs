@@ -1,0 +1,92 @@
+//! A gateway from start to end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenaz_cluster::{Book, Janitor, Link, Membership, Role};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+
+use crate::app::App;
+use crate::routes::router;
+use crate::server::{Ending, serve};
+use crate::tokens::Tokens;
+use crate::{Error, GatewaySettings};
+
+/// Time that streams have to say goodbye.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A running gateway.
+#[derive(Debug)]
+pub struct Gateway {
+    address: SocketAddr,
+    membership: Arc<Membership>,
+    ending: Ending,
+    connections: TaskTracker,
+    serving: JoinHandle<()>,
+}
+
+impl Gateway {
+    /// Listens, reads the registry, joins the cluster, cleans up after jobs as all gateways do, and serves.
+    ///
+    /// The link stays the caller's: close it after [`Gateway::shutdown`].
+    pub async fn start(link: Link, settings: GatewaySettings) -> Result<Self, Error> {
+        if settings.tokens_file.is_none() && !settings.listen.ip().is_loopback() {
+            return Err(Error::Unsafe(settings.listen));
+        }
+        let tokens = settings.tokens_file.as_deref().map(Tokens::open).transpose()?.map(Arc::new);
+        let unheard = |source| Error::Listen { address: settings.listen, source };
+        let listener = TcpListener::bind(settings.listen).await.map_err(unheard)?;
+        let address = listener.local_addr().map_err(unheard)?;
+        let url = settings.url.clone().unwrap_or_else(|| format!("http://{address}"));
+        let book = Book::open(&link).await?;
+        let say_url = move |beat: &mut tenaz_cluster::Beat| beat.url = Some(url.clone());
+        let membership = Membership::join(&link, Role::Gateway, Membership::new_id()?, say_url);
+        Janitor::start(&link, &book, &membership, settings.patience);
+        let ending = Ending::default();
+        if let Some(tokens) = &tokens {
+            let (tokens, closing) = (Arc::clone(tokens), ending.closing.clone());
+            tokio::spawn(async move { tokens.watch(closing).await });
+        }
+        let app = Arc::new(App::new(link, book, Arc::clone(&membership), tokens, &settings, ending.clone()));
+        let connections = TaskTracker::new();
+        let limits = &settings.limits;
+        let serving =
+            serve(listener, router(app), limits.connections, limits.idle, ending.clone(), connections.clone());
+        let serving = tokio::spawn(serving);
+        tracing::info!(%address, "the gateway listens");
+        Ok(Self { address, membership, ending, connections, serving })
+    }
+
+    /// Where it listens.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops accepting, lets requests finish within `deadline`, and leaves the cluster. Streams that are still going on
+    /// shortly before the deadline end with an error record.
+    pub async fn shutdown(mut self, deadline: Duration) {
+        self.ending.closing.cancel();
+        self.connections.close();
+        let _ = (&mut self.serving).await;
+        if timeout(deadline.saturating_sub(LAST_WORDS), self.connections.wait()).await.is_err() {
+            self.ending.cut.cancel();
+            if timeout(LAST_WORDS.min(deadline), self.connections.wait()).await.is_err() {
+                self.ending.kill.cancel();
+                self.connections.wait().await;
+            }
+        }
+        self.membership.leave().await;
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.ending.closing.cancel();
+        self.ending.cut.cancel();
+        self.ending.kill.cancel();
+    }
+}

@@ -1,0 +1,194 @@
+//! The plans of jobs. Planning takes milliseconds of processor time, so it happens once per job and off the event loop.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use serde_json::{Value, json};
+use tenaz_cluster::JobSpec;
+use tenaz_core::{QueryId, TableId, Topology};
+use tenaz_csv::Layout;
+use tenaz_engine::{JobPlan, PlannedQuery, Workload, WorkloadFiles};
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::limits::{KEPT_PLANS, PLANNING_AT_ONCE};
+use crate::problem::{Code, Problem};
+
+/// What a gateway must know of a job's plan.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    /// The workload, with the queries asked.
+    pub(crate) workload: Workload,
+    /// The stages.
+    pub(crate) plan: Arc<JobPlan>,
+    /// Their shape.
+    pub(crate) topology: Topology,
+    /// The wave of each table, by its place in the workload.
+    waves: Vec<Option<usize>>,
+    wave_count: usize,
+}
+
+impl Planned {
+    fn make(spec: &JobSpec) -> Result<Self, tenaz_engine::Error> {
+        let text = &spec.workload;
+        let files = WorkloadFiles { file: text.file.clone(), toml: text.toml.clone(), sql: text.sql.clone() };
+        let workload = files.parse()?.select(&spec.queries)?;
+        let plan = JobPlan::new(&workload)?;
+        let topology = plan.topology(spec.partitions)?;
+        let found = topology.waves();
+        let wave_of = |table| found.iter().position(|wave| wave.tables.contains(&TableId(table as u16)));
+        let waves = (0..workload.tables.len()).map(wave_of).collect();
+        Ok(Self { workload, plan: Arc::new(plan), topology, waves, wave_count: found.len() })
+    }
+
+    /// The table with this name.
+    pub(crate) fn table(&self, name: &str) -> Option<TableId> {
+        let index = self.workload.tables.iter().position(|table| table.name == name)?;
+        Some(TableId(index as u16))
+    }
+
+    /// A table's name.
+    pub(crate) fn table_name(&self, table: TableId) -> &str {
+        self.workload.tables.get(usize::from(table.0)).map_or("?", |table| table.name.as_str())
+    }
+
+    /// What a table's records look like.
+    pub(crate) fn layout(&self, table: TableId) -> Option<Arc<Layout>> {
+        self.workload.tables.get(usize::from(table.0)).map(|table| Arc::clone(&table.layout))
+    }
+
+    /// The tables that the queries read, in the order in which they should be sent.
+    pub(crate) fn read_tables(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.plan.scans.iter().map(|scan| scan.table)
+    }
+
+    /// The wave of a table's chunks.
+    pub(crate) fn wave(&self, table: TableId) -> Option<usize> {
+        self.waves.get(usize::from(table.0)).copied().flatten()
+    }
+
+    /// How many waves there are.
+    pub(crate) fn waves(&self) -> usize {
+        self.wave_count
+    }
+
+    /// The query with this name.
+    pub(crate) fn query(&self, name: &str) -> Option<(QueryId, &PlannedQuery)> {
+        let index = self.plan.queries.iter().position(|query| query.name == name)?;
+        Some((QueryId(index as u16), self.plan.queries.get(index)?))
+    }
+
+    /// The queries, for people and programs.
+    pub(crate) fn describe_queries(&self) -> Value {
+        let describe = |query: &PlannedQuery| {
+            json!({"name": query.name, "title": query.title, "ordered": query.ordered,
+                   "columns": describe_columns(&query.schema)})
+        };
+        self.plan.queries.iter().map(describe).collect()
+    }
+}
+
+/// The columns of an answer as its readers see them.
+pub(crate) fn plain_schema(schema: &Schema) -> SchemaRef {
+    let plain = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
+    Arc::new(Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>()))
+}
+
+/// Names and types.
+pub(crate) fn describe_columns(schema: &Schema) -> Value {
+    let describe = |field: &Arc<Field>| json!({"name": field.name(), "type": type_name(field.data_type())});
+    schema.fields().iter().map(describe).collect()
+}
+
+/// A type in the words of workload files, where they have one.
+fn type_name(kind: &DataType) -> String {
+    match kind {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text".to_owned(),
+        DataType::Boolean => "bool".to_owned(),
+        kind if kind.is_integer() => "int".to_owned(),
+        kind if kind.is_floating() => "float".to_owned(),
+        DataType::Decimal128(precision, scale) => format!("decimal({precision},{scale})"),
+        DataType::Date32 | DataType::Date64 => "date".to_owned(),
+        DataType::Timestamp(_, _) => "timestamp".to_owned(),
+        kind => kind.to_string(),
+    }
+}
+
+#[derive(Debug)]
+struct Kept {
+    used: u64,
+    plan: Arc<OnceCell<Arc<Planned>>>,
+}
+
+/// Plans by the digest of what was asked; the least recently used ones go first.
+#[derive(Debug)]
+pub(crate) struct Plans {
+    kept: Mutex<(u64, HashMap<String, Kept>)>,
+    planning: Arc<Semaphore>,
+}
+
+impl Default for Plans {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), planning: Arc::new(Semaphore::new(PLANNING_AT_ONCE)) }
+    }
+}
+
+impl Plans {
+    /// The plan of a job. `digest` is its spec's.
+    pub(crate) async fn get(&self, spec: &Arc<JobSpec>, digest: &str) -> Result<Arc<Planned>, Problem> {
+        let cell = self.cell(digest);
+        let planned = cell.get_or_try_init(|| self.plan(spec)).await?;
+        Ok(Arc::clone(planned))
+    }
+
+    async fn plan(&self, spec: &Arc<JobSpec>) -> Result<Arc<Planned>, Problem> {
+        let permit = Arc::clone(&self.planning).acquire_owned().await.map_err(Problem::internal)?;
+        let spec = Arc::clone(spec);
+        let planning = tokio::task::spawn_blocking(move || {
+            let planned = Planned::make(&spec);
+            drop(permit);
+            planned
+        });
+        let planned = planning.await.map_err(|_| Problem::internal("planning crashed"))?;
+        planned.map(Arc::new).map_err(|error| Problem::new(Code::Unprocessable, error.to_string()))
+    }
+
+    fn cell(&self, digest: &str) -> Arc<OnceCell<Arc<Planned>>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (clock, plans) = &mut *kept;
+        *clock += 1;
+        let used = *clock;
+        if let Some(found) = plans.get_mut(digest) {
+            found.used = used;
+            return Arc::clone(&found.plan);
+        }
+        if plans.len() >= KEPT_PLANS
+            && let Some(oldest) = plans.iter().min_by_key(|(_, kept)| kept.used).map(|(digest, _)| digest.clone())
+        {
+            plans.remove(&oldest);
+        }
+        let plan = Arc::default();
+        plans.insert(digest.to_owned(), Kept { used, plan: Arc::clone(&plan) });
+        plan
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_that_nobody_uses_are_forgotten_first() {
+        let plans = Plans::default();
+        let first = plans.cell("first");
+        for n in 1..KEPT_PLANS {
+            plans.cell(&n.to_string());
+        }
+        assert!(Arc::ptr_eq(&plans.cell("first"), &first));
+        plans.cell("one more");
+        assert!(Arc::ptr_eq(&plans.cell("first"), &first), "used a moment ago");
+        assert_eq!(plans.kept.lock().unwrap().1.len(), KEPT_PLANS);
+        assert!(!plans.kept.lock().unwrap().1.contains_key("1"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Streaming answers: rows while data is still being uploaded, then the end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use datafusion::arrow::record_batch::RecordBatch;
+use tenaz_cluster::ResultEnd;
+use tenaz_core::QueryId;
+use tenaz_runtime::cluster::ResultEvent;
+
+use crate::app::{Job, Shared};
+use crate::auth::Tenant;
+use crate::limits::{STREAM_ROWS, TOUCH_EVERY};
+use crate::plans::plain_schema;
+use crate::problem::{Code, Problem};
+use crate::results_log::{Follower, News};
+use crate::row_stream::{RowStream, StreamFormat};
+use crate::state::Told;
+use crate::stream::{self, Out};
+
+/// `GET /v1/jobs/{job}/results/{query}`
+pub(crate) async fn results(
+    State(app): State<Shared>,
+    tenant: Tenant,
+    Path((id, query)): Path<(String, String)>,
+    Query(parameters): Query<BTreeMap<String, String>>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let job = app.job(&tenant, &id).await?;
+    let format = StreamFormat::of(&parameters, &headers)?;
+    let Some((query, planned)) = job.planned.query(&query) else {
+        let known: Vec<&str> = job.planned.plan.queries.iter().map(|query| query.name.as_str()).collect();
+        let text = format!("job {id} has no query {query:?}: it has {}", known.join(", "));
+        return Err(Problem::new(Code::NotFound, text));
+    };
+    let schema = plain_schema(&planned.schema);
+    let (rows, first) = RowStream::begin(format, &schema).map_err(Problem::internal)?;
+    let (out, response) = stream::open(&app, format.content_type())?;
+    tokio::spawn(async move {
+        if out.send(first).await {
+            stream_answer(&app, &job, query, rows, &out).await;
+        }
+    });
+    Ok(response)
+}
+
+async fn stream_answer(app: &Shared, job: &Job, query: QueryId, mut rows: RowStream, out: &Out) {
+    let outcome = tokio::select! {
+        outcome = send_answer(app, job, query, &mut rows, out) => outcome,
+        () = out.closed() => return,
+        () = app.ending.cut.cancelled() => Err(shutting_down()),
+        () = stay_alive(app, job) => return,
+    };
+    let last = match outcome {
+        Ok(None) => return,
+        Ok(Some(end)) => match check(job, query, &end, rows.count()) {
+            Ok((fingerprint, ordered)) => rows.end(fingerprint, ordered),
+            Err(told) => rows.error(&told),
+        },
+        Err(told) => rows.error(&told),
+    };
+    match last {
+        Ok(bytes) => drop(out.send(bytes).await),
+        Err(error) => tracing::error!(%error, "a stream could not be ended"),
+    }
+}
+
+/// Sends rows as they become known. Ends with the results, or with nothing when the client is gone.
+async fn send_answer(
+    app: &Shared,
+    job: &Job,
+    query: QueryId,
+    rows: &mut RowStream,
+    out: &Out,
+) -> Result<Option<Arc<ResultEnd>>, Told> {
+    let mut follower = Follower::new(app, job);
+    loop {
+        match follower.next().await? {
+            News::End(end) => return Ok(Some(end)),
+            News::Event(ResultEvent::Rows(of, batch)) if of == query => {
+                if !send_rows(rows, &batch, out).await? {
+                    return Ok(None);
+                }
+            }
+            News::Event(_) => {}
+        }
+    }
+}
+
+/// Keeps a job from expiring while somebody follows it. Never ends.
+pub(crate) async fn stay_alive(app: &Shared, job: &Job) {
+    loop {
+        app.touch(job.id());
+        tokio::time::sleep(TOUCH_EVERY / 20).await;
+    }
+}
+
+/// Why a stream is cut short.
+pub(crate) fn shutting_down() -> Told {
+    Told::new("shutting_down", "this gateway is shutting down: ask another one")
+}
+
+/// Sends rows in pieces that a client can take one by one. False: the client is gone.
+pub(crate) async fn send_rows(rows: &mut RowStream, batch: &RecordBatch, out: &Out) -> Result<bool, Told> {
+    for start in (0..batch.num_rows()).step_by(STREAM_ROWS) {
+        let piece = batch.slice(start, STREAM_ROWS.min(batch.num_rows() - start));
+        let bytes = rows.rows(&piece).map_err(|error| Told::new("internal", error.to_string()))?;
+        if !out.send(bytes).await {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The end of the query, if it agrees with the rows that were sent.
+fn check<'e>(job: &Job, query: QueryId, end: &'e ResultEnd, sent: u64) -> Result<(&'e str, bool), Told> {
+    let name = job.planned.plan.queries.get(usize::from(query.0)).map(|query| query.name.as_str());
+    let found = end.queries.iter().find(|query| Some(query.name.as_str()) == name);
+    let found =
+        found.ok_or_else(|| Told::new("internal", "the results end without this query; this is a fault in tenaz"))?;
+    if found.rows != sent {
+        let text = format!("the answer has {} rows, but {sent} were sent; this is a fault in tenaz", found.rows);
+        return Err(Told::new("internal", text));
+    }
+    Ok((&found.fingerprint, found.ordered))
+}
