@@ -7,3 +7,4 @@ pub(crate) mod generate;
 pub(crate) mod init;
 pub(crate) mod run;
 pub(crate) mod sql;
+pub(crate) mod submit;

@@ -22,6 +22,7 @@ use crate::rejects::RejectLine;
 use crate::spool::SpooledRows;
 use crate::{Answer, DataSet, Error, Progress, limits};
 use state::Job;
+pub(crate) use state::working_memory;
 
 /// How to run a job. None of it changes an answer.
 #[derive(Debug, Clone)]
@@ -87,7 +88,7 @@ pub struct TableReport {
     /// The bytes of its files.
     pub bytes: u64,
     /// Rejected records by reason.
-    pub reasons: BTreeMap<&'static str, u64>,
+    pub reasons: BTreeMap<String, u64>,
 }
 
 /// The answers of a finished job.

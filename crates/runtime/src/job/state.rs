@@ -19,7 +19,7 @@ use crate::spool::{Budget, Spool};
 use crate::{Answer, DataSet, Error, Progress, limits};
 
 /// Memory for what tasks compute with (sorts, hash tables): twice what rows at rest may use, shared by `tasks` at a time.
-pub(super) fn working_memory(options: &Options, tasks: usize) -> Result<Arc<RuntimeEnv>, Error> {
+pub(crate) fn working_memory(options: &Options, tasks: usize) -> Result<Arc<RuntimeEnv>, Error> {
     let bytes = (options.memory_bytes.saturating_mul(2) / tasks).max(limits::MIN_WORKING_BYTES);
     let builder = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
     // The system's own place is only touched when something is spilled; a named one at once.
@@ -200,7 +200,7 @@ impl<'a> Job<'a> {
             name: self.workload.tables[table].name.clone(),
             counts: account.ledger.tables()[table],
             bytes: self.table_bytes[table],
-            reasons: account.reasons[table].clone(),
+            reasons: account.reasons[table].iter().map(|(code, count)| ((*code).to_owned(), *count)).collect(),
         };
         let rejects = (account.rejects.rows() > 0).then(|| Arc::new(account.rejects.into_input()));
         Ok(Outcome {
