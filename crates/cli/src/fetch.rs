@@ -59,7 +59,7 @@ impl Fetcher {
             return Ok(None);
         }
         let schema = reject_schema();
-        let (rows, end) = self.gateways.read_rejects(&self.job, |body| {
+        let (rows, end) = self.gateways.read_rejects::<_, anyhow::Error>(&self.job, |body| {
             let mut rows = self.workspace.spool();
             let end = self.take_rows(body, &schema, |batch| Ok(rows.append(batch)?))?;
             Ok((rows, end))
