@@ -1,5 +1,6 @@
 //! The command line of the cluster's processes.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -63,6 +64,27 @@ pub(crate) struct WorkerArgs {
     /// What goes wrong on purpose, for tests.
     #[arg(long, value_name = "FAULTS", hide = true, default_value = "")]
     pub(crate) faults: tenaz_runtime::cluster::Faults,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tenaz gateway --broker amqp://localhost\n  tenaz gateway --broker amqp://localhost --listen 0.0.0.0:8080 --tokens tokens.txt\n\nGateways keep nothing: start several, and give clients all their URLs.\nThe tokens file has one tenant:hash per line; `printf %s TOKEN | sha256sum` makes the hash."
+)]
+pub(crate) struct GatewayArgs {
+    #[command(flatten)]
+    pub(crate) broker: BrokerArgs,
+    /// Where to listen; port 0 takes a free one. An address that other machines can reach needs --tokens.
+    #[arg(long, value_name = "ADDRESS", env = "TENAZ_LISTEN", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Who may use it: a file with one tenant:sha256-of-token per line.
+    #[arg(long, value_name = "FILE", env = "TENAZ_TOKENS")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// The URL under which clients reach it, if that is not its address.
+    #[arg(long, value_name = "URL", env = "TENAZ_URL")]
+    pub(crate) url: Option<String>,
+    /// How long a gateway that was told to stop may finish its requests.
+    #[arg(long, value_name = "TIME", env = "TENAZ_DRAIN", value_parser = duration, default_value = "20s")]
+    pub(crate) drain: Duration,
 }
 
 /// A time such as `500ms`, `90s`, `10m`, `2h`.

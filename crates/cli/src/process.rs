@@ -41,7 +41,8 @@ pub(crate) fn patience(args: &BrokerArgs) -> Patience {
 }
 
 fn start_log(args: &BrokerArgs) -> Result<()> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&args.log)
+    // The AMQP client logs as errors what is expected here, such as a queue that is gone.
+    let filter = tracing_subscriber::EnvFilter::try_new(format!("lapin=off,{}", args.log))
         .map_err(|e| Usage(format!("--log {:?} is no filter: {e}; write error, warn, info or debug", args.log)))?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match args.log_format {

@@ -51,7 +51,8 @@ fn a_worker_killed_while_it_takes_over() {
     let second = &cluster.workers[second];
     second.kill_when("the second worker takes over", || {
         let entries = second.entries();
-        let reads = |log: &str| entries.iter().any(|e| e["message"] == "a log is read" && e["log"] == log && e["from"] == 0);
+        let reads =
+            |log: &str| entries.iter().any(|e| e["message"] == "a log is read" && e["log"] == log && e["from"] == 0);
         let (_, finished) = second.counts(Task::Inner);
         ["0", "1", "2", "results"].iter().all(|log| reads(log)) && finished == 0
     });

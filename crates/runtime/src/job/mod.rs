@@ -90,7 +90,7 @@ pub struct TableReport {
     /// The bytes of its files.
     pub bytes: u64,
     /// Rejected records by reason.
-    pub reasons: BTreeMap<&'static str, u64>,
+    pub reasons: BTreeMap<String, u64>,
 }
 
 /// The answers of a finished job.

@@ -200,7 +200,7 @@ impl<'a> Job<'a> {
             name: self.workload.tables[table].name.clone(),
             counts: account.ledger.tables()[table],
             bytes: self.table_bytes[table],
-            reasons: account.reasons[table].clone(),
+            reasons: account.reasons[table].iter().map(|(code, count)| ((*code).to_owned(), *count)).collect(),
         };
         let rejects = (account.rejects.rows() > 0).then(|| Arc::new(account.rejects.into_input()));
         Ok(Outcome {

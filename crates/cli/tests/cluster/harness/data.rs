@@ -31,7 +31,8 @@ fn make(workload: &'static str, scale: &str, chunk_size: &'static str) -> DataSe
 
 /// Some records are bad, so that rejects travel, too.
 fn spoil(dir: &Path) {
-    let mut files: Vec<PathBuf> = walk(dir).into_iter().filter(|path| path.to_string_lossy().contains("items")).collect();
+    let mut files: Vec<PathBuf> =
+        walk(dir).into_iter().filter(|path| path.to_string_lossy().contains("items")).collect();
     files.sort();
     let file = files.iter().find(|path| path.to_string_lossy().contains("transaction_items")).expect("items");
     let text = std::fs::read_to_string(file).expect("text");

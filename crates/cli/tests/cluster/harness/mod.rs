@@ -104,8 +104,12 @@ impl Cluster {
 
     /// `workers` workers and `gateways` gateways, all ready.
     pub fn start(mut self, workers: usize, gateways: usize, faults: &str) -> Self {
-        (0..workers).for_each(|_| drop(self.add_worker(faults)));
-        (0..gateways).for_each(|_| drop(self.add_gateway()));
+        for _ in 0..workers {
+            self.add_worker(faults);
+        }
+        for _ in 0..gateways {
+            self.add_gateway();
+        }
         self.wait_for_workers();
         self
     }
@@ -173,8 +177,7 @@ impl Cluster {
 
 /// A JSON document, or nothing if the server is not there or says no.
 pub fn get(url: &str) -> Option<serde_json::Value> {
-    let agent: ureq::Agent =
-        ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(20))).build().into();
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(20))).build().into();
     let mut answer = agent.get(url).call().ok()?;
     answer.body_mut().read_json().ok()
 }
