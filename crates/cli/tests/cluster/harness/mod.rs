@@ -36,10 +36,11 @@ pub fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
 pub struct Cluster {
     pub url: String,
     pub prefix: String,
-    pub dir: tempfile::TempDir,
     pub workers: Vec<Process>,
     pub gateways: Vec<Process>,
     keep: Vec<String>,
+    /// After the processes, which show their logs when a test fails.
+    pub dir: tempfile::TempDir,
     _alone: MutexGuard<'static, ()>,
 }
 
