@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
@@ -18,6 +19,8 @@ pub(crate) struct Fetcher {
     pub(crate) gateways: Arc<Gateways>,
     pub(crate) job: String,
     pub(crate) workspace: Workspace,
+    /// The job is still running: rows may be a long time coming, and whoever follows it decides when to give up.
+    pub(crate) running: AtomicBool,
 }
 
 impl Fetcher {
@@ -25,26 +28,34 @@ impl Fetcher {
     pub(crate) fn answer(&self, query: &PlannedQuery, stream: Option<&RowStream>) -> Result<Answer> {
         // What an attempt that was cut off had written to the stream, and this one has not come across yet.
         let mut written = RowCounts::new(&query.schema)?;
-        let (rows, end) = self.gateways.read_rows(&self.job, &query.name, |body| {
-            let mut rows = self.workspace.spool();
-            let end = self.take_rows(body, &query.schema, |batch| {
-                if let Some(stream) = stream
-                    && !stream.rows(&written.take(&batch)?)
-                {
-                    return Err(Error::Stopped.into());
-                }
-                Ok(rows.append(batch)?)
-            });
-            match end {
-                Err(Flow::Cut(why)) => {
-                    if stream.is_some() {
-                        remember(&mut written, rows)?;
+        let mut read = || {
+            self.gateways.read_rows(&self.job, &query.name, |body| {
+                let mut rows = self.workspace.spool();
+                let end = self.take_rows(body, &query.schema, |batch| {
+                    if let Some(stream) = stream
+                        && !stream.rows(&written.take(&batch)?)
+                    {
+                        return Err(Error::Stopped.into());
                     }
-                    Err(Flow::Cut(why))
+                    Ok(rows.append(batch)?)
+                });
+                match end {
+                    Err(Flow::Cut(why)) => {
+                        if stream.is_some() {
+                            remember(&mut written, rows)?;
+                        }
+                        Err(Flow::Cut(why))
+                    }
+                    other => Ok((rows, other?)),
                 }
-                other => Ok((rows, other?)),
+            })
+        };
+        let (rows, end) = loop {
+            match read() {
+                Err(error) if self.running.load(Ordering::Relaxed) && is_temporary(&error) => {}
+                other => break other?,
             }
-        })?;
+        };
         if !written.is_empty() {
             return Err(fault(format!("rows of {} were written that are not part of the answer", query.name)));
         }
@@ -121,6 +132,10 @@ pub(crate) fn check(answer: &Answer, rows: u64, fingerprint: Option<&str>) -> Re
         }
         _ => Ok(()),
     }
+}
+
+fn is_temporary(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<Error>().is_some_and(Error::is_temporary)
 }
 
 fn fault(text: String) -> anyhow::Error {

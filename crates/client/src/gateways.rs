@@ -307,14 +307,13 @@ impl Waits {
         let asked = match trouble {
             Trouble::Full { wait } => {
                 self.since = None;
-                let wait = wait.map_or(LONGEST_WAIT / 10, |wait| wait.min(LONGEST_RETRY_AFTER));
-                return Ok(jittered(wait));
+                return Ok(obeyed(wait.unwrap_or(LONGEST_WAIT / 10)));
             }
-            Trouble::Wait { wait, .. } => wait.map(|wait| wait.min(LONGEST_RETRY_AFTER)),
+            Trouble::Wait { wait, .. } => *wait,
             Trouble::Elsewhere(_) | Trouble::NotFound => None,
         };
         let chosen = self.after_failure(|| trouble.why())?;
-        Ok(asked.map_or(chosen, jittered))
+        Ok(asked.map_or(chosen, |wait| obeyed(wait).min(self.left())))
     }
 
     /// How long to wait after a failure: not at all before a gateway that has not been tried.
@@ -329,8 +328,12 @@ impl Waits {
         }
         let rounds = (self.attempts / self.gateways).saturating_sub(1).min(16) as u32;
         let wait = jittered((FIRST_WAIT * 2u32.pow(rounds)).min(LONGEST_WAIT));
-        // The last attempt is made when patience ends, not earlier.
-        Ok(wait.min(self.patience.saturating_sub(waited)))
+        Ok(wait.min(self.left()))
+    }
+
+    /// What is left of patience: the last attempt is made when it ends, not earlier and not later.
+    fn left(&self) -> Duration {
+        self.patience.saturating_sub(self.since.map_or(Duration::ZERO, |since| since.elapsed()))
     }
 
     /// What went before was no failure.
@@ -347,6 +350,11 @@ impl Trouble {
             Self::NotFound => "the gateway has not heard of the job yet".to_owned(),
         }
     }
+}
+
+/// As long as a gateway asks for, within reason.
+fn obeyed(wait: Duration) -> Duration {
+    jittered(wait.clamp(FIRST_WAIT, LONGEST_RETRY_AFTER))
 }
 
 /// Half to all of the time, so that clients do not come back together.

@@ -12,6 +12,7 @@ mod waiting;
 
 use std::io::{Write, stdout};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -77,14 +78,17 @@ fn answer(
     started: Instant,
 ) -> Result<()> {
     let workspace = Workspace::new(&Options { memory_bytes: args.memory, ..Options::default() })?;
-    let fetcher = Arc::new(Fetcher { gateways: Arc::clone(gateways), job: case.job.clone(), workspace });
+    let running = AtomicBool::new(true);
+    let fetcher = Arc::new(Fetcher { gateways: Arc::clone(gateways), job: case.job.clone(), workspace, running });
     let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan)?.map(Arc::new) };
     let early = stream.as_ref().filter(|stream| stream.is_unordered()).map(|stream| {
         let (fetcher, stream, query) = (Arc::clone(&fetcher), Arc::clone(stream), case.plan.queries[0].clone());
         Background::start(move || Ok(vec![fetcher.answer(&query, Some(&stream))?]))
     });
     let results = follow(&mut case, args, gateways, stream.as_deref(), screen)?;
+    fetcher.running.store(false, Ordering::Relaxed);
     if args.detach {
+        screen.say(&hint::still_there(args, gateways, &case.job));
         return writeln!(stdout(), "{}", case.job).map_err(stdout_failed);
     }
     let results = results.ok_or_else(|| Error::Fault("the job is done, and its results are not told".to_owned()))?;
