@@ -54,7 +54,7 @@ fn decompressed_bytes(encoding: Encoding, body: &[u8]) -> Result<u64, Problem> {
     if !rest.is_empty() {
         return Err(broken(&format!("{} bytes follow its end", rest.len())));
     }
-    Ok(limit.raw)
+    Ok(limit.raw())
 }
 
 /// A reader of what a body becomes.
@@ -81,6 +81,11 @@ impl Ratio {
     /// At most `limit` bytes.
     pub(crate) fn new(limit: u64) -> Self {
         Self { raw: 0, limit }
+    }
+
+    /// How many came out so far.
+    pub(crate) fn raw(&self) -> u64 {
+        self.raw
     }
 
     /// `read` more bytes came out; so far `compressed` have gone in.

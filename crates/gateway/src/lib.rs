@@ -10,19 +10,23 @@
 //! | `server`, `timed_io` | connections, and the clients that never finish anything |
 //! | `routes` | the table of routes; `openapi.json` says the same |
 //! | `jobs`, `admission`, `state` | creating, listing, watching, cancelling |
-//! | `chunks`, `files`, `finish`, `receipts` | uploads |
+//! | `chunks`, `files`, `cutting`, `finish`, `receipts` | uploads |
 //! | `results`, `rejects`, `events`, `results_log` | streams |
 //! | `plans` | which tables a job reads and what its answers look like |
 //!
 //! This crate never computes an answer and keeps nothing that another gateway could not find out.
 
+mod about;
 mod admission;
 mod app;
 mod auth;
 mod body;
 mod chunks;
+mod cutting;
 mod encoding;
 mod error;
+mod events;
+mod files;
 mod finish;
 mod gateway;
 mod jobs;
@@ -31,6 +35,7 @@ mod plans;
 mod problem;
 mod publish;
 mod receipts;
+mod rejects;
 mod results;
 mod results_log;
 mod routes;

@@ -66,3 +66,9 @@ pub const MAX_HEAD_BYTES: usize = 32 << 10;
 pub const EVENT_HEARTBEAT: Duration = Duration::from_secs(10);
 /// Time between two looks at a job's progress, for its events.
 pub const EVENT_EVERY: Duration = Duration::from_millis(500);
+/// Parts of a whole file's body that wait to be cut.
+pub const FILE_PARTS_AHEAD: usize = 16;
+/// Chunks of a whole file on their way to the broker at a time.
+pub const FILE_CHUNKS_AT_ONCE: usize = 4;
+/// Bytes that a whole file may have before its ratio counts.
+pub const MAX_FILE_BYTES: u64 = 1 << 42;

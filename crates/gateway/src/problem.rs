@@ -81,6 +81,7 @@ impl Code {
     }
 
     /// Its name.
+    #[cfg(test)]
     pub(crate) fn name(self) -> &'static str {
         self.facts().0
     }
@@ -112,11 +113,13 @@ impl Problem {
     }
 
     /// Its code.
+    #[cfg(test)]
     pub(crate) fn code(&self) -> Code {
         self.code
     }
 
     /// What happened.
+    #[cfg(test)]
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }

@@ -7,10 +7,11 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 
 use crate::app::Shared;
 use crate::problem::{Code, PROBLEM_JSON, Problem};
-use crate::{chunks, finish, jobs, results};
+use crate::{about, chunks, events, files, finish, jobs, rejects, results};
 
 /// A route: method, path, and who serves it.
 pub(crate) struct Route {
+    #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) method: &'static str,
     pub(crate) path: &'static str,
     serve: MethodRouter<Shared>,
@@ -28,7 +29,15 @@ pub(crate) fn table() -> Vec<Route> {
         route("put", "/v1/jobs/{job}/tables/{table}/chunks/{chunk}", put(chunks::upload)),
         route("post", "/v1/jobs/{job}/tables/{table}/finish", post(finish::finish)),
         route("get", "/v1/jobs/{job}/missing", get(finish::missing)),
+        route("put", "/v1/jobs/{job}/tables/{table}/files/{file}", put(files::upload)),
+        route("put", "/v1/jobs/{job}/tables/{table}/data", put(files::upload_table)),
         route("get", "/v1/jobs/{job}/results/{query}", get(results::results)),
+        route("get", "/v1/jobs/{job}/rejects", get(rejects::rejects)),
+        route("get", "/v1/jobs/{job}/events", get(events::events)),
+        route("get", "/v1/openapi.json", get(about::openapi)),
+        route("get", "/healthz", get(about::health)),
+        route("get", "/readyz", get(about::ready)),
+        route("get", "/", get(about::help)),
     ]
 }
 
@@ -56,4 +65,52 @@ async fn as_problem(response: Response) -> Response {
         problem.headers_mut().insert("allow", allow.clone());
     }
     problem
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::about::OPENAPI;
+
+    #[test]
+    fn the_openapi_document_has_the_routes_of_the_router_and_all_codes() {
+        let document: Value = serde_json::from_str(OPENAPI).unwrap();
+        let mut documented = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                assert!(operation["summary"].is_string() && operation["responses"].is_object(), "{method} {path}");
+                documented.insert((method.clone(), path.clone()));
+            }
+        }
+        let served: BTreeSet<_> =
+            table().into_iter().map(|route| (route.method.to_owned(), route.path.to_owned())).collect();
+        assert_eq!(documented, served);
+        let codes = document["components"]["schemas"]["Problem"]["properties"]["code"]["enum"].as_array().unwrap();
+        let codes: Vec<&str> = codes.iter().map(|code| code.as_str().unwrap()).collect();
+        assert_eq!(codes, Code::ALL.map(Code::name));
+    }
+
+    #[test]
+    fn every_reference_of_the_openapi_document_leads_somewhere() {
+        let document: Value = serde_json::from_str(OPENAPI).unwrap();
+        fn check(value: &Value, whole: &Value) {
+            match value {
+                Value::Object(members) => members.iter().for_each(|(name, member)| match member {
+                    Value::String(target) if name == "$ref" => {
+                        let target = target.strip_prefix('#').unwrap();
+                        assert!(whole.pointer(target).is_some(), "{target}");
+                    }
+                    member => check(member, whole),
+                }),
+                Value::Array(items) => items.iter().for_each(|item| check(item, whole)),
+                _ => {}
+            }
+        }
+        check(&document, &document);
+    }
 }

@@ -1,0 +1,55 @@
+//! What a gateway says about itself.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use crate::app::{Shared, broker_away};
+use crate::problem::{Code, Problem};
+
+/// The API, for programs.
+pub(crate) const OPENAPI: &str = include_str!("../openapi.json");
+
+const HELP: &str = "\
+tenaz gateway: questions over CSV, answered by a cluster
+
+  curl -X POST -d '{\"workload\": \"coffee\", \"queries\": [\"q1\"]}' $URL/v1/jobs
+  curl -T transactions.csv $URL/v1/jobs/JOB/tables/transactions/data
+  curl -N $URL/v1/jobs/JOB/results/q1
+  curl -N $URL/v1/jobs/JOB/events
+
+Add -H 'Authorization: Bearer TOKEN' where tokens are needed. All of it: /v1/openapi.json
+Or use: tenaz submit WORKLOAD --data DIR --gateway URL
+";
+
+/// `GET /`
+pub(crate) async fn help() -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], HELP).into_response()
+}
+
+/// `GET /v1/openapi.json`
+pub(crate) async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+}
+
+/// `GET /healthz`: the process is up.
+pub(crate) async fn health() -> (StatusCode, Json<Value>) {
+    (StatusCode::OK, Json(json!({"status": "up"})))
+}
+
+/// `GET /readyz`: requests can be served. (The registry was read before the first request was.)
+pub(crate) async fn ready(State(app): State<Shared>) -> Result<Json<Value>, Problem> {
+    if app.ending.closing.is_cancelled() {
+        return Err(Problem::new(Code::ShuttingDown, "this gateway is shutting down: use another one"));
+    }
+    match app.link.trouble() {
+        Some(trouble) => Err(broker_away(&trouble)),
+        None => Ok(Json(json!({
+            "status": "ready",
+            "workers": app.membership.worker_count(),
+            "broker_blocked": app.link.is_blocked(),
+        }))),
+    }
+}

@@ -1,0 +1,130 @@
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use tenaz_gateway::{Error, Gateway, GatewaySettings};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::common::http::Stream;
+use crate::common::worker::Worker;
+use crate::common::{create, eventually, shop, with_broker};
+
+fn tokens(pairs: &[(&str, &str)]) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    write_tokens(file.path(), pairs);
+    file
+}
+
+fn write_tokens(path: &std::path::Path, pairs: &[(&str, &str)]) {
+    let hex = |token: &str| Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let lines: String = pairs.iter().map(|(tenant, token)| format!("{tenant}:{}\n", hex(token))).collect();
+    std::fs::write(path, lines).unwrap();
+}
+
+#[test]
+fn a_tenant_sees_only_its_own_jobs() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let file = tokens(&[("ana", "secret-a"), ("bob", "secret-b")]);
+        let gateway = deployment.gateway_with(|settings| settings.tokens_file = Some(file.path().to_owned())).await;
+        let bearer = |token: &str| gateway.with("Authorization", &format!("Bearer {token}"));
+        let (ana, bob) = (bearer("secret-a"), bearer("secret-b"));
+        let refused = gateway.get("/v1/jobs").await;
+        refused.problem(401, "unauthorized");
+        assert_eq!(refused.headers["www-authenticate"], "Bearer");
+        bearer("secret").get("/v1/jobs").await.problem(401, "unauthorized");
+        gateway.with("Authorization", "Basic secret-a").get("/v1/jobs").await.problem(401, "unauthorized");
+        assert_eq!(gateway.get("/healthz").await.status, 200);
+        let key = "same key";
+        let made = ana.with("Idempotency-Key", key).post("/v1/jobs", &shop(&["large"])).await.ok(201);
+        let job = made["job"].as_str().unwrap();
+        for path in ["", "/missing", "/results/large", "/events", "/rejects"] {
+            bob.get(&format!("/v1/jobs/{job}{path}")).await.problem(404, "not_found");
+        }
+        bob.delete(&format!("/v1/jobs/{job}")).await.problem(404, "not_found");
+        bob.put(&format!("/v1/jobs/{job}/tables/sales/chunks/0"), b"1,a\n").await.problem(404, "not_found");
+        assert_eq!(bob.get("/v1/jobs").await.ok(200)["jobs"].as_array().unwrap().len(), 0);
+        assert_eq!(ana.get("/v1/jobs").await.ok(200)["jobs"].as_array().unwrap().len(), 1);
+        let other = bob.with("Idempotency-Key", key).post("/v1/jobs", &shop(&["large"])).await.ok(201);
+        assert_ne!(other["job"], made["job"], "keys of tenants do not meet");
+        write_tokens(file.path(), &[("ana", "secret-a"), ("carol", "secret-c")]);
+        eventually("the new tokens count", || async { bearer("secret-c").get("/v1/jobs").await.status == 200 }).await;
+        bob.get("/v1/jobs").await.problem(401, "unauthorized");
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn an_open_door_needs_tokens() {
+    with_broker(async |deployment| {
+        let link = deployment.link().await;
+        let open = GatewaySettings::new("0.0.0.0:0".parse().unwrap());
+        let error = Gateway::start(link.clone(), open.clone()).await.unwrap_err();
+        assert!(matches!(error, Error::Unsafe(_)) && error.to_string().contains("tokens file"), "{error}");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "ana:secret\n").unwrap();
+        let wrong = GatewaySettings { tokens_file: Some(file.path().to_owned()), ..open };
+        let error = Gateway::start(link.clone(), wrong).await.unwrap_err();
+        assert!(error.to_string().contains(":1: "), "{error}");
+        link.close().await;
+    });
+}
+
+#[test]
+fn web_sites_cannot_use_a_gateway_without_tokens() {
+    with_broker(async |deployment| {
+        let gateway = deployment.gateway().await;
+        gateway.with("Origin", "https://example.com").get("/v1/jobs").await.problem(403, "forbidden");
+        gateway.with("Host", "example.com").get("/v1/jobs").await.problem(403, "forbidden");
+        let own = format!("http://{}", gateway.address);
+        assert_eq!(gateway.with("Origin", &own).get("/v1/jobs").await.status, 200);
+        gateway.stop().await;
+    });
+}
+
+#[test]
+fn slow_clients_are_let_go() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment
+            .gateway_with(|settings| {
+                settings.limits.idle = Duration::from_millis(300);
+                settings.limits.upload_memory_bytes = 9 << 20;
+                settings.limits.connections = 4;
+            })
+            .await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        let path = format!("/v1/jobs/{job}/tables/sales/chunks/0");
+        // The body never comes: the request is answered, and its memory is free again.
+        let socket = gateway.begin("PUT", &path, 8 << 20).await;
+        let mut stream = Stream::read(socket).await;
+        assert_eq!(stream.status, 408);
+        assert!(String::from_utf8(stream.rest().await).unwrap().contains("request_timeout"));
+        // The head never comes: all slots are taken by such clients, and free again after a while.
+        let mut lazy = Vec::new();
+        for _ in 0..4 {
+            let mut socket = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
+            socket.write_all(b"GET / HT").await.unwrap();
+            lazy.push(socket);
+        }
+        assert_eq!(gateway.put(&path, b"11,a\n").await.ok(200)["status"], "received");
+        for mut socket in lazy {
+            let mut rest = Vec::new();
+            let _ = socket.read_to_end(&mut rest).await;
+        }
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_gateway_describes_itself() {
+    with_broker(async |deployment| {
+        let gateway = deployment.gateway().await;
+        assert!(gateway.get("/").await.text().contains("curl -T"));
+        assert_eq!(gateway.get("/v1/openapi.json").await.ok(200)["openapi"], "3.1.0");
+        assert_eq!(gateway.get("/healthz").await.ok(200)["status"], "up");
+        assert_eq!(gateway.get("/readyz").await.ok(200)["status"], "ready");
+        gateway.stop().await;
+    });
+}

@@ -1,0 +1,208 @@
+use std::io::Cursor;
+use std::time::Duration;
+
+use datafusion::arrow::ipc::reader::StreamReader;
+use serde_json::{Value, json};
+use tenaz_core::TableId;
+
+use crate::common::worker::Worker;
+use crate::common::{create, eventually, shop, with_broker};
+
+#[test]
+fn rows_appear_while_data_is_uploaded_and_the_end_is_explicit_in_every_format() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway().await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        let path = format!("/v1/jobs/{job}/results/large");
+        let mut rows = gateway.open("GET", &path, b"").await;
+        assert_eq!((rows.status, rows.headers["content-type"].as_str()), (200, "application/x-ndjson"));
+        worker.write_rows(&job, 0, &[(11, "tea"), (12, "a \"mug\"\nof tea")]).await;
+        assert_eq!(rows.line().await.unwrap(), r#"{"row":{"n":11,"item":"tea"}}"#);
+        assert_eq!(rows.line().await.unwrap(), r#"{"row":{"n":12,"item":"a \"mug\"\nof tea"}}"#);
+        assert_eq!(gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"], "uploading");
+        worker.write_rows(&job, 0, &[(11, "tea"), (12, "a \"mug\"\nof tea")]).await;
+        worker.write_rows(&job, 1, &[(13, "milk")]).await;
+        let end = worker.finish(&job, 3).await;
+        assert_eq!(rows.line().await.unwrap(), r#"{"row":{"n":13,"item":"milk"}}"#, "repeats are not told");
+        assert_eq!(rows.line().await.unwrap(), r#"{"end":{"rows":3,"fingerprint":"f00d","ordered":false}}"#);
+        assert_eq!(rows.line().await, None);
+
+        let csv = gateway.with("Accept", "text/html, text/csv;q=0.9").get(&path).await;
+        assert_eq!(csv.headers["content-type"], "text/csv");
+        let expected =
+            "n,item\n11,tea\n12,\"a \"\"mug\"\"\nof tea\"\n13,milk\n# end rows=3 fingerprint=f00d ordered=false\n";
+        assert_eq!(csv.text(), expected);
+
+        let document = gateway.get(&format!("{path}?format=json")).await.ok(200);
+        assert_eq!(document["columns"][1], json!({"name": "item", "type": "text"}));
+        assert_eq!(document["rows"].as_array().unwrap().len(), 3);
+        assert_eq!(document["rows"][2], json!({"n": 13, "item": "milk"}));
+        assert_eq!(document["end"]["rows"], 3);
+
+        let arrow = gateway.with("Accept", "application/vnd.apache.arrow.stream").get(&path).await;
+        let mut body = Cursor::new(arrow.body);
+        let reader = StreamReader::try_new(&mut body, None).unwrap();
+        assert_eq!(reader.schema().field(0).name(), "n");
+        assert_eq!(reader.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 3);
+        let rest = &body.get_ref()[body.position() as usize..];
+        let rest: Value = serde_json::from_slice(rest).unwrap();
+        assert_eq!(rest, json!({"end": {"rows": 3, "fingerprint": "f00d", "ordered": false}}));
+
+        gateway.get(&format!("{path}?format=xml")).await.problem(400, "bad_request");
+        gateway.get(&format!("/v1/jobs/{job}/results/small")).await.problem(404, "not_found");
+        let done = || async { gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"] == "done" };
+        eventually("the job is done", done).await;
+        let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
+        assert_eq!(state["results"], json!({"queries": end.queries, "tables": end.tables}));
+        assert_eq!((&state["progress"]["records"], &state["progress"]["rejected"]), (&json!(5), &json!(1)));
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_job_without_an_answer_ends_its_streams_with_the_reason() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway().await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        let path = format!("/v1/jobs/{job}/results/large");
+        let mut rows = gateway.open("GET", &path, b"").await;
+        worker.write_rows(&job, 0, &[(11, "tea")]).await;
+        assert!(rows.line().await.unwrap().contains("tea"));
+        gateway.delete(&format!("/v1/jobs/{job}")).await.ok(202);
+        let last: Value = serde_json::from_str(&rows.line().await.unwrap()).unwrap();
+        assert_eq!(last["error"]["code"], "cancelled");
+        assert_eq!(rows.line().await, None);
+        // Asked again, when the log may be gone already.
+        assert_eq!(
+            gateway.get(&format!("{path}?format=csv")).await.text(),
+            "n,item\n# error code=cancelled the job was cancelled\n"
+        );
+        assert_eq!(gateway.get(&format!("{path}?format=json")).await.ok(200)["error"]["code"], "cancelled");
+        let arrow = gateway.get(&format!("{path}?format=arrow")).await.body;
+        let mut body = Cursor::new(arrow);
+        assert_eq!(StreamReader::try_new(&mut body, None).unwrap().count(), 0);
+        let rest = body.position() as usize;
+        assert!(body.get_ref()[rest..].starts_with(br#"{"error":{"code":"cancelled""#));
+        let rejects = gateway.get(&format!("/v1/jobs/{job}/rejects")).await.ok(200);
+        assert_eq!(rejects["error"]["code"], "cancelled");
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn bad_records_come_in_the_order_of_the_data() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway().await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        let path = format!("/v1/jobs/{job}/rejects?format=csv");
+        let mut stream = gateway.open("GET", &path, b"").await;
+        worker.write_rejects(&job, TableId(0), 1, &[(30, "third")]).await;
+        worker.write_rejects(&job, TableId(0), 0, &[(10, "first"), (20, "second")]).await;
+        worker.write_rejects(&job, TableId(0), 1, &[(30, "third")]).await;
+        worker.finish(&job, 0).await;
+        let mut lines = Vec::new();
+        while let Some(line) = stream.line().await {
+            lines.push(line);
+        }
+        let row = |line: u64, reason: &str| format!("sales,sales.csv,{line},{line},n,{reason},\"x,y\"");
+        assert_eq!(lines[0], "table,file,line,byte,column,reason,text");
+        assert_eq!(lines[1..4], [row(10, "first"), row(20, "second"), row(30, "third")]);
+        assert!(lines[4].starts_with("# end rows=3 fingerprint=") && lines.len() == 5, "{lines:?}");
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn events_go_on_at_another_gateway_where_they_were_cut() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let (first, second) = (deployment.gateway().await, deployment.gateway().await);
+        let job = create(&first, &shop(&["large"])).await;
+        let path = format!("/v1/jobs/{job}/events");
+        let mut events = first.open("GET", &path, b"").await;
+        assert_eq!(events.headers["content-type"], "text/event-stream");
+        let (name, id, data) = events.event().await.unwrap();
+        assert_eq!((name.as_str(), &data), ("state", &json!({"state": "uploading"})));
+        assert!(id.is_some());
+        first.put(&format!("/v1/jobs/{job}/tables/sales/chunks/0"), b"11,a\n").await.ok(200);
+        let last = loop {
+            let (name, id, data) = events.event().await.unwrap();
+            if name == "table" && data["chunks_received"] == 1 {
+                break id.unwrap();
+            }
+        };
+        drop(events);
+        // Cut off: meanwhile the table is finished. What was told is not told again.
+        let mut same = second.with("Last-Event-ID", &last.to_string()).open("GET", &path, b"").await;
+        first.post(&format!("/v1/jobs/{job}/tables/sales/finish"), &json!({"chunks": 1, "bytes": 5})).await.ok(200);
+        let mut seen = Vec::new();
+        while !seen.contains(&"state processing".to_owned()) || !seen.contains(&"table true".to_owned()) {
+            let (name, id, data) = same.event().await.unwrap();
+            match name.as_str() {
+                "state" => seen.push(format!("state {}", data["state"].as_str().unwrap())),
+                "table" => seen.push(format!("table {}", data["closed"])),
+                _ => continue,
+            }
+            assert!(id.unwrap() > last, "{seen:?}");
+        }
+        assert!(!seen.contains(&"table false".to_owned()) && !seen.contains(&"state uploading".to_owned()), "{seen:?}");
+        worker.finish(&job, 0).await;
+        let end = loop {
+            let (name, _, data) = same.event().await.unwrap();
+            if name == "end" {
+                break data;
+            }
+        };
+        assert_eq!((&end["state"], &end["results"]["queries"][0]["name"]), (&json!("done"), &json!("large")));
+        assert_eq!(same.event().await, None, "the stream ends after the end");
+        second.with("Last-Event-ID", "x").get(&path).await.problem(400, "bad_request");
+        first.stop().await;
+        second.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_client_that_goes_away_frees_its_stream() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway_with(|settings| settings.limits.streams = 1).await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        let path = format!("/v1/jobs/{job}/results/large");
+        let stream = gateway.open("GET", &path, b"").await;
+        gateway.get(&path).await.problem(503, "busy");
+        drop(stream);
+        let free = || async { gateway.open("GET", &path, b"").await.status == 200 };
+        eventually("the slot is free again", free).await;
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_gateway_that_shuts_down_finishes_its_streams_with_an_error_record() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway().await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        let mut rows = gateway.open("GET", &format!("/v1/jobs/{job}/results/large"), b"").await;
+        worker.write_rows(&job, 0, &[(11, "tea")]).await;
+        assert!(rows.line().await.unwrap().contains("tea"));
+        let address = gateway.address;
+        let stopping = gateway.gateway.shutdown(Duration::from_secs(1));
+        let reading = async {
+            let last: Value = serde_json::from_str(&rows.line().await.unwrap()).unwrap();
+            assert_eq!(last["error"]["code"], "shutting_down");
+            assert_eq!(rows.line().await, None);
+        };
+        tokio::join!(stopping, reading);
+        assert!(tokio::net::TcpStream::connect(address).await.is_err());
+        worker.leave().await;
+    });
+}

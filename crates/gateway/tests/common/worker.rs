@@ -1,0 +1,131 @@
+//! The worker's part, played by tests: heartbeats, and messages as a worker writes them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, StringViewArray};
+use datafusion::arrow::ipc::writer::StreamWriter;
+use tenaz_cluster::{Book, ChunkHeader, Link, Membership, QueryEnd, ResultEnd, Role, TableEnd, frame, unframe};
+use tenaz_core::{End, Header, JobId, Log, RegistryEvent, Source, StageId, TableId};
+use tenaz_engine::{Edge, JobPlan, WorkloadFiles};
+use tenaz_rabbit::Consumer;
+use tenaz_runtime::cluster::{ChunkAccount, RowsHeader, encode};
+use tenaz_runtime::reject_schema;
+
+use super::{DEADLINE, Deployment, SHOP};
+
+/// A member that says it is a worker.
+pub(crate) struct Worker {
+    pub(crate) link: Link,
+    pub(crate) book: Arc<Book>,
+    pub(crate) membership: Arc<Membership>,
+}
+
+impl Worker {
+    pub(crate) async fn join(deployment: &Deployment) -> Self {
+        let link = deployment.link().await;
+        let book = Book::open(&link).await.unwrap();
+        let membership = Membership::join(&link, Role::Worker, Membership::new_id().unwrap(), |_| {});
+        Self { link, book, membership }
+    }
+
+    pub(crate) async fn leave(self) {
+        self.membership.leave().await;
+        self.link.close().await;
+    }
+
+    /// Takes everything that is in a work queue, each message acknowledged.
+    pub(crate) async fn take_chunks(&self, job: &str, wave: usize, count: usize) -> Vec<(ChunkHeader, Vec<u8>)> {
+        let queue = self.link.names().chunks(&id(job), wave);
+        let session = self.link.session().await;
+        let mut consumer = Consumer::open(&session.reading, &queue, 16).await.unwrap();
+        let mut taken = Vec::new();
+        while taken.len() < count {
+            let delivery = tokio::time::timeout(DEADLINE, consumer.next()).await.expect("a chunk").unwrap();
+            consumer.ack(delivery.tag).await.unwrap();
+            let framed = unframe::<ChunkHeader>(&queue, &delivery.body).unwrap();
+            taken.push((framed.header, framed.payload.to_vec()));
+        }
+        taken
+    }
+
+    /// How many chunks wait in a work queue; `None` if there is no such queue.
+    pub(crate) async fn depth(&self, job: &str, wave: usize) -> Option<u32> {
+        let queue = self.link.names().chunks(&id(job), wave);
+        self.link.session().await.reading.queue_depth(&queue).await.unwrap()
+    }
+
+    pub(crate) async fn write(&self, job: &str, kind: &str, message: Vec<u8>) {
+        let log = self.link.names().log(&id(job), Log::Results);
+        self.link.publish(&log, kind, message.into()).await.unwrap();
+    }
+
+    /// Writes rows of `large`, as the leaf task of a chunk does.
+    pub(crate) async fn write_rows(&self, job: &str, chunk: u64, rows: &[(i64, &str)]) {
+        let stage = results_stage("large");
+        let source = Source::Chunk { table: TableId(0), number: chunk };
+        for message in encode(source, &[(stage, batch(rows))], Default::default()).unwrap() {
+            self.write(job, "rows", message).await;
+        }
+    }
+
+    /// Writes the bad records of a chunk: (line, reason).
+    pub(crate) async fn write_rejects(&self, job: &str, table: TableId, chunk: u64, lines: &[(i64, &str)]) {
+        let batch = reject_batch(lines);
+        let mut bytes = Vec::new();
+        let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).unwrap();
+        writer.write(&batch).unwrap();
+        writer.finish().unwrap();
+        drop(writer);
+        let header = RowsHeader {
+            id: Header { source: Source::Chunk { table, number: chunk }, content: 0, part: 0, parts: 1 },
+            batches: Vec::new(),
+            account: Some(ChunkAccount { records: 9, accepted: 8, rejected: 1, ..ChunkAccount::default() }),
+            rejects: bytes.len() as u32,
+        };
+        self.write(job, "rows", frame(&header, &[&bytes])).await;
+    }
+
+    /// Ends a job as the owner of its results does.
+    pub(crate) async fn finish(&self, job: &str, rows: u64) -> ResultEnd {
+        let query = QueryEnd { name: "large".to_owned(), rows, fingerprint: "f00d".to_owned(), ordered: false };
+        let table = TableEnd {
+            name: "sales".to_owned(),
+            records: 5,
+            accepted: 4,
+            rejected: 1,
+            reasons: BTreeMap::from([("not_int".to_owned(), 1)]),
+            bytes: 50,
+        };
+        let end = ResultEnd { queries: vec![query], tables: vec![table] };
+        self.write(job, "end", serde_json::to_vec(&end).unwrap()).await;
+        self.book.write(&RegistryEvent::Ended { id: id(job), end: End::Done }).await.unwrap();
+        end
+    }
+}
+
+pub(crate) fn id(job: &str) -> JobId {
+    JobId::parse(job).unwrap()
+}
+
+/// The stage whose rows are the answer to a query, where the query is the only one asked.
+fn results_stage(query: &str) -> StageId {
+    let files = WorkloadFiles { file: "shop.toml".to_owned(), toml: SHOP.to_owned(), sql: BTreeMap::new() };
+    let plan = JobPlan::new(&files.parse().unwrap().select(&[query.to_owned()]).unwrap()).unwrap();
+    let stage = plan.stages.iter().position(|stage| matches!(stage.edge, Edge::Results(_)));
+    StageId(stage.unwrap() as u16)
+}
+
+fn batch(rows: &[(i64, &str)]) -> RecordBatch {
+    let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.0)));
+    let texts: ArrayRef = Arc::new(rows.iter().map(|row| Some(row.1)).collect::<StringViewArray>());
+    RecordBatch::try_from_iter_with_nullable([("n", numbers, true), ("item", texts, true)]).unwrap()
+}
+
+fn reject_batch(lines: &[(i64, &str)]) -> RecordBatch {
+    let text = |text: &str| Arc::new(StringArray::from(vec![text; lines.len()])) as ArrayRef;
+    let numbers = Arc::new(Int64Array::from_iter_values(lines.iter().map(|line| line.0))) as ArrayRef;
+    let reasons = Arc::new(lines.iter().map(|line| Some(line.1)).collect::<StringArray>()) as ArrayRef;
+    let columns = vec![text("sales"), text("sales.csv"), numbers.clone(), numbers, text("n"), reasons, text("x,y")];
+    RecordBatch::try_new(reject_schema(), columns).unwrap()
+}
