@@ -184,7 +184,7 @@ mod tests {
     fn waiting_and_going_on_are_both_told() {
         let mut stuck = snapshot(3, 1);
         stuck.waiting = Some(json!({"code": "workers"}));
-        let text = |told, now| String::from_utf8(news(told, now)).unwrap();
+        let text = |told: Option<&Snapshot>, now: &Snapshot| String::from_utf8(news(told, now)).unwrap();
         assert!(
             text(Some(&snapshot(3, 1)), &stuck)
                 .contains("event: waiting\ndata: {\"waiting_for\":{\"code\":\"workers\"}}")
