@@ -29,6 +29,7 @@ fn ctrl_c_tells_how_to_go_on() {
     let cluster = cluster.start(1, 1, "slow=25");
     let client = cluster.submit(coffee(), &cluster.out("never"), &[]);
     let job = cluster.only_job();
+    client.wait_for_log(&job);
     client.interrupt();
     assert_eq!(client.wait().code(), Some(130), "{}", client.log());
     let said = client.log();
@@ -44,6 +45,7 @@ fn other_files_cannot_be_passed_off_as_the_rest_of_an_upload() {
     let cluster = cluster.start(1, 1, "slow=25");
     let client = cluster.submit(coffee(), &cluster.out("never"), &[]);
     let job = cluster.only_job();
+    client.wait_for_log(&job);
     client.kill();
     let other = crate::harness::altered(coffee());
     let resumed = cluster.submit(&other, &cluster.out("out"), &["--resume", &job]);

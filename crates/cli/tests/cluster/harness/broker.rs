@@ -53,7 +53,7 @@ impl Broker {
         self.with(|node| in_runtime(node.restart()).expect("the node comes back"));
     }
 
-    /// Waits until the node would know these queues after a kill. (A lone node forgets queues that are younger than a
+    /// Waits until the node would know these work queues after a kill. (A lone node forgets queues that are younger than a
     /// second or so; see ARCHITECTURE.md.)
     pub fn wait_until_recorded(&self, queues: &[&str]) {
         self.with(|node| in_runtime(node.wait_until_recorded(queues)).expect("the queues are recorded"));

@@ -131,7 +131,7 @@ impl Cluster {
         let name = format!("client-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let (dir, out) = (data.dir.display().to_string(), out.display().to_string());
         let mut line = vec!["submit", data.workload, "--data", &dir, "--gateway", urls, "--out", &out];
-        if !options.contains(&"--resume") {
+        if !options.contains(&"--resume") && !options.contains(&"--chunk-size") {
             line.extend(["--chunk-size", data.chunk_size, "--partitions", "3"]);
         }
         line.extend(options);

@@ -109,7 +109,7 @@ mod tests {
         let (done, order) = mpsc::channel();
         let (start, started) = mpsc::channel::<()>();
         // The only thread waits until everything is queued.
-        pool.of_job(&large).run(move || drop(started.recv()));
+        pool.of_job(&large).run(move || assert!(started.recv().is_err(), "nothing is sent"));
         for n in 0..100 {
             let done = done.clone();
             pool.of_job(&large).run(move || drop(done.send(format!("large {n}"))));
