@@ -24,7 +24,7 @@ use crate::limits::{
 use crate::random::{random_u64, shuffle};
 
 /// Codes of refusals that pass when one waits.
-const WAIT: [&str; 4] = ["too_many_jobs", "no_workers", "broker_away", "broker_alarm"];
+const WAIT: [&str; 5] = ["too_many_jobs", "no_workers", "broker_away", "broker_alarm", "busy"];
 /// The code of a full work queue: the gateway is well and the job advances.
 const QUEUE_FULL: &str = "queue_full";
 
