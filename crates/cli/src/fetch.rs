@@ -100,7 +100,7 @@ impl Fetcher {
                 "the gateway's answer has other columns than the same workload has here; is it of another version?";
             return Err(Flow::Stop(anyhow::anyhow!(text)));
         }
-        while let Some(batch) = reader.next() {
+        for batch in reader.by_ref() {
             let batch = batch.map_err(|error| cut(&error))?;
             if self.gateways.is_stopping() {
                 return Err(Flow::Stop(Error::Stopped.into()));

@@ -1,6 +1,7 @@
 //! A client of the gateways: cuts files into chunks, sends what is missing, follows the job, fetches the answers.
 //!
 //! ```text
+//!  patience.rs    when a request is repeated, and when to give up
 //!  gateways.rs    which gateway, what to do when it does not answer        api.rs      what travels as JSON
 //!  calls.rs       one function per request of the HTTP API                 stream.rs   answers, read to their end record
 //!  files.rs       the manifest: are these the files of the job?            cut.rs      chunks, numbered as `tenaz run` does
@@ -22,6 +23,7 @@ mod files;
 mod follow;
 mod gateways;
 pub mod limits;
+mod patience;
 mod random;
 mod ranges;
 mod stream;

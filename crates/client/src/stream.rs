@@ -43,7 +43,7 @@ enum LastLine {
 }
 
 /// Codes of errors that another gateway may not have.
-const PASSING: [&str; 5] = ["shutting_down", "broker_away", "broker_alarm", "no_workers", "internal"];
+const PASSING: [&str; 6] = ["shutting_down", "busy", "broker_away", "broker_alarm", "no_workers", "internal"];
 
 /// Reads what follows the rows: the end record.
 ///

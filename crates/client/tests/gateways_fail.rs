@@ -190,7 +190,7 @@ fn a_stream_of_rows_that_is_cut_off_is_read_again_from_its_start() {
 }
 
 #[test]
-fn a_gateway_that_hangs_does_not_keep_the_user_from_stopping() {
+fn a_wait_that_a_gateway_asks_for_does_not_keep_the_user_from_stopping() {
     let server = Server::start(|_| Reply::problem(503, "broker_away", Some(30)));
     let stop = Arc::new(AtomicBool::new(false));
     let settings = Settings {
