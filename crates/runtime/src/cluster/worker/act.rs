@@ -198,6 +198,7 @@ impl JobActor {
         let Some(session) = self.session.clone() else { return };
         let Some(outgoing) = self.outputs.get(&work).and_then(|all| all.get(message as usize)).cloned() else { return };
         let queue = self.shop.link.names().log(&self.card.id, outgoing.log);
+        self.sent_bytes += outgoing.body.len() as u64;
         let done = self.done.clone();
         self.spawn(async move {
             match send(&session, &queue, &outgoing).await {

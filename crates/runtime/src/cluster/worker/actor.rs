@@ -79,6 +79,10 @@ pub(super) struct JobActor {
     /// The answers' end, once this worker has made it.
     pub(super) end: Option<ResultEnd>,
     pub(super) draining: bool,
+    /// Bytes of chunks and rows that came from the broker.
+    taken_bytes: u64,
+    /// Bytes that went there.
+    pub(super) sent_bytes: u64,
     pub(super) next_number: u64,
     /// Which reading of the control log, and how many notes of it.
     noted: (u64, usize),
@@ -129,6 +133,8 @@ impl JobActor {
             over: CancellationToken::new(),
             end: None,
             draining: false,
+            taken_bytes: 0,
+            sent_bytes: 0,
             next_number: 0,
             noted: (0, 0),
             claim: Claim::default(),
@@ -139,7 +145,8 @@ impl JobActor {
             shared,
         };
         actor.work(&mut incoming, &mut dones).await;
-        tracing::info!(job = %actor.card.id, "the job is over for this worker");
+        let (taken_bytes, sent_bytes) = (actor.taken_bytes, actor.sent_bytes);
+        tracing::info!(job = %actor.card.id, taken_bytes, sent_bytes, "the job is over for this worker");
     }
 
     async fn work(&mut self, incoming: &mut mpsc::Receiver<Reading>, dones: &mut mpsc::UnboundedReceiver<Done>) {
@@ -232,6 +239,10 @@ impl JobActor {
 
     fn take_reading(&mut self, reading: Reading) {
         self.news = Instant::now();
+        self.taken_bytes += match &reading {
+            Reading::Message(_, _, message, _) => message.body.len() as u64,
+            Reading::Chunk(_, _, delivery, _) => delivery.body.len() as u64,
+        };
         match reading {
             Reading::Message(log, number, message, permit) => {
                 if self.readers.get(&log).is_none_or(|reader| reader.number != number) {
