@@ -134,6 +134,8 @@ pub(crate) fn cut(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::io::Write;
+
     use tenaz_csv::{Column, Kind};
 
     use super::*;
@@ -176,10 +178,16 @@ mod tests {
         let mut chunker = Chunker::new(&file[..], &layout(), 4096);
         let expected: Vec<Chunk> = std::iter::from_fn(|| chunker.next_chunk().unwrap()).collect();
         assert!(expected.len() > 10);
-        let compressed = zstd::encode_all(&file[..], 1).unwrap();
-        for (body, encoding, step) in
-            [(&file, Encoding::Identity, 7), (&file, Encoding::Identity, 100_000), (&compressed, Encoding::Zstd, 11)]
-        {
+        let as_zstd = zstd::encode_all(&file[..], 1).unwrap();
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(&file).unwrap();
+        let as_lz4 = encoder.finish().unwrap();
+        for (body, encoding, step) in [
+            (&file, Encoding::Identity, 7),
+            (&file, Encoding::Identity, 100_000),
+            (&as_zstd, Encoding::Zstd, 11),
+            (&as_lz4, Encoding::Lz4, 5),
+        ] {
             let (cut, chunks) = cut_whole(body, encoding, step, true);
             assert_eq!(chunks, expected);
             let (count, bytes) = (expected.len() as u64, file.len() as u64);

@@ -61,13 +61,54 @@ fn decompressed_bytes(encoding: Encoding, body: &[u8]) -> Result<u64, Problem> {
 pub(crate) fn decoder<'a>(encoding: Encoding, body: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     Ok(match encoding {
         Encoding::Identity => Box::new(body),
-        Encoding::Lz4 => Box::new(lz4_flex::frame::FrameDecoder::new(body)),
+        Encoding::Lz4 => Box::new(Lz4::new(body)),
         Encoding::Zstd => {
             let mut decoder = zstd::stream::read::Decoder::new(body)?;
             decoder.window_log_max(MAX_ZSTD_WINDOW_LOG)?;
             Box::new(decoder)
         }
     })
+}
+
+/// One lz4 frame. lz4_flex takes a frame that is cut off between two blocks for a whole one, and drops the reader's own
+/// error on the way, so the end counts only if the decoder found it before its input ended.
+struct Lz4<R: Read> {
+    decoder: lz4_flex::frame::FrameDecoder<Watched<R>>,
+    is_complete: bool,
+}
+
+struct Watched<R> {
+    reader: R,
+    has_ended: bool,
+}
+
+impl<R: Read> Lz4<R> {
+    fn new(reader: R) -> Self {
+        let watched = Watched { reader, has_ended: false };
+        Self { decoder: lz4_flex::frame::FrameDecoder::new(watched), is_complete: false }
+    }
+}
+
+impl<R: Read> Read for Lz4<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_complete || buffer.is_empty() {
+            return Ok(0);
+        }
+        let read = self.decoder.read(buffer)?;
+        if read == 0 && self.decoder.get_ref().has_ended {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the lz4 frame is cut off"));
+        }
+        self.is_complete = read == 0;
+        Ok(read)
+    }
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer);
+        self.has_ended |= !buffer.is_empty() && !matches!(read, Ok(1..));
+        read
+    }
 }
 
 /// Watches how much a compressed body becomes.
@@ -144,7 +185,9 @@ mod tests {
         let whole = zstd(&lines(1000));
         assert_eq!(code(measure(Encoding::Zstd, &whole[..whole.len() - 3])), Code::Unprocessable);
         let whole = lz4(&lines(1000));
-        assert_eq!(code(measure(Encoding::Lz4, &whole[..whole.len() - 9])), Code::Unprocessable);
+        for cut in 0..whole.len() {
+            assert_eq!(code(measure(Encoding::Lz4, &whole[..cut])), Code::Unprocessable, "cut at {cut}");
+        }
         assert_eq!(code(measure(Encoding::Lz4, b"a,b\n")), Code::Unprocessable);
         assert_eq!(code(measure(Encoding::Identity, &zeros)), Code::TooLarge);
         let trailing = [lz4(b"a\n"), b"more".to_vec()].concat();

@@ -184,11 +184,10 @@ mod tests {
     fn waiting_and_going_on_are_both_told() {
         let mut stuck = snapshot(3, 1);
         stuck.waiting = Some(json!({"code": "workers"}));
-        let text = |told: Option<&Snapshot>, now: &Snapshot| String::from_utf8(news(told, now)).unwrap();
+        let text = |told: &Snapshot, now: &Snapshot| String::from_utf8(news(Some(told), now)).unwrap();
         assert!(
-            text(Some(&snapshot(3, 1)), &stuck)
-                .contains("event: waiting\ndata: {\"waiting_for\":{\"code\":\"workers\"}}")
+            text(&snapshot(3, 1), &stuck).contains("event: waiting\ndata: {\"waiting_for\":{\"code\":\"workers\"}}")
         );
-        assert!(text(Some(&stuck), &snapshot(3, 1)).contains("data: {\"waiting_for\":null}"));
+        assert!(text(&stuck, &snapshot(3, 1)).contains("data: {\"waiting_for\":null}"));
     }
 }

@@ -142,8 +142,8 @@ fn a_cancelled_job_ends_and_a_deleted_one_leaves_nothing() {
 #[test]
 fn a_job_lives_as_long_as_somebody_follows_it() {
     with_broker(async |deployment| {
-        let worker = Worker::join(&deployment).await;
         let patience = Patience { idle: Duration::from_secs(2), results: Duration::from_secs(600) };
+        let worker = Worker::join_with(&deployment, patience).await;
         let gateway = deployment.gateway_with(|settings| settings.patience = patience).await;
         let (followed, left) = (create(&gateway, &shop(&["large"])).await, create(&gateway, &shop(&["large"])).await);
         let state = async |job: &str| gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"].clone();

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, StringViewArray};
 use datafusion::arrow::ipc::writer::StreamWriter;
-use tenaz_cluster::{Book, ChunkHeader, Link, Membership, QueryEnd, ResultEnd, Role, TableEnd, frame, unframe};
+use tenaz_cluster::{
+    Book, ChunkHeader, Janitor, Link, Membership, Patience, QueryEnd, ResultEnd, Role, TableEnd, frame, unframe,
+};
 use tenaz_core::{End, Header, JobId, Log, RegistryEvent, Source, StageId, TableId};
 use tenaz_engine::{Edge, JobPlan, WorkloadFiles};
 use tenaz_rabbit::Consumer;
@@ -23,9 +25,15 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) async fn join(deployment: &Deployment) -> Self {
+        Self::join_with(deployment, Patience::default()).await
+    }
+
+    /// Workers clean up, too: which member does it for a job is decided by its id.
+    pub(crate) async fn join_with(deployment: &Deployment, patience: Patience) -> Self {
         let link = deployment.link().await;
         let book = Book::open(&link).await.unwrap();
         let membership = Membership::join(&link, Role::Worker, Membership::new_id().unwrap(), |_| {});
+        Janitor::start(&link, &book, &membership, patience);
         Self { link, book, membership }
     }
 
@@ -52,7 +60,11 @@ impl Worker {
     /// How many chunks wait in a work queue; `None` if there is no such queue.
     pub(crate) async fn depth(&self, job: &str, wave: usize) -> Option<u32> {
         let queue = self.link.names().chunks(&id(job), wave);
-        self.link.session().await.reading.queue_depth(&queue).await.unwrap()
+        let depth = self.link.persist(|session| {
+            let queue = queue.clone();
+            async move { session.reading.queue_depth(&queue).await }
+        });
+        depth.await.unwrap()
     }
 
     pub(crate) async fn write(&self, job: &str, kind: &str, message: Vec<u8>) {
