@@ -12,7 +12,7 @@ use tenaz_core::{
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::limits::{READ_AHEAD, REGISTRY_STALE_BYTES};
+use crate::limits::{OPEN_PATIENCE, READ_AHEAD, REGISTRY_STALE_BYTES};
 use crate::log::{Again, Followed, follow_log};
 use crate::{Control, Error, JobSpec, Link};
 
@@ -83,14 +83,21 @@ impl Book {
         let (sender, receiver) = mpsc::channel(READ_AHEAD);
         tokio::spawn(follow_log(link.clone(), link.names().registry(), Again::Onward, sender));
         tokio::spawn(Arc::clone(&book).read_registry(receiver));
-        book.write(&RegistryEvent::Mark { number: mark }).await?;
-        let mut version = book.changes();
-        while !book.lock().mark_seen {
+        match tokio::time::timeout(OPEN_PATIENCE, book.catch_up()).await {
+            Ok(caught_up) => caught_up.map(|()| book),
+            Err(_) => Err(Error::NoRegistry { stream: link.names().registry(), waited: OPEN_PATIENCE }),
+        }
+    }
+
+    async fn catch_up(&self) -> Result<(), Error> {
+        self.write(&RegistryEvent::Mark { number: self.mark }).await?;
+        let mut version = self.changes();
+        while !self.lock().mark_seen {
             if version.changed().await.is_err() {
                 break;
             }
         }
-        Ok(book)
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

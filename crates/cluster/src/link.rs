@@ -204,7 +204,14 @@ async fn connect(settings: &LinkSettings, epoch: u64) -> Result<Arc<Session>, Er
         .await?;
     reading.declare_fanout(&settings.names.members()).await?;
     let publisher = Publisher::open(&writing).await?;
-    Ok(Arc::new(Session { epoch, reading, writing, publisher, lost: CancellationToken::new(), reason: OnceLock::new() }))
+    Ok(Arc::new(Session {
+        epoch,
+        reading,
+        writing,
+        publisher,
+        lost: CancellationToken::new(),
+        reason: OnceLock::new(),
+    }))
 }
 
 async fn keep_up(
