@@ -91,3 +91,14 @@ impl fmt::Display for MemberId {
         write!(f, "{:016x}", self.0)
     }
 }
+
+/// A supervisor, by the number that it has in the configuration, in all its lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SupervisorId(pub u16);
+
+impl fmt::Display for SupervisorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -33,6 +33,7 @@
 //! # Ok::<(), tenaz_core::Error>(())
 //! ```
 
+mod election;
 mod error;
 mod facts;
 mod ids;
@@ -48,9 +49,12 @@ mod registry;
 mod topology;
 mod worker;
 
+pub use election::{
+    Action as ElectionAction, Election, Event as ElectionEvent, Fence, Message as ElectionMessage, Pace, Term,
+};
 pub use error::Error;
 pub use facts::{ClosedTable, FILE_SHIFT, Fact, JobFacts, UploadedFile};
-pub use ids::{JobId, MemberId, Partition, QueryId, Source, StageId, TableId};
+pub use ids::{JobId, MemberId, Partition, QueryId, Source, StageId, SupervisorId, TableId};
 pub use inbox::{Inbox, Received};
 pub use interval_set::IntervalSet;
 pub use ledger::{Imbalance, Ledger, TableLedger};

@@ -18,3 +18,7 @@ pub const MAX_TASK_ATTEMPTS: usize = 10;
 /// A worker that begins the same task again has survived it, and has only lost its connection, say. That may happen so many
 /// times as often as workers may die.
 pub const PATIENCE: usize = 4;
+/// Rounds of elections. A message that tells of more is broken, and must not carry the count to where it cannot go on.
+pub const MAX_ROUND: u64 = 1 << 48;
+/// How often in a row a supervisor leaves the election to a higher one that answers, before it stands itself.
+pub const MAX_DEFERRALS: u32 = 2;
