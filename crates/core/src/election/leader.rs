@@ -41,6 +41,9 @@ impl Election {
 
     /// Somebody has promised not to follow this term. If it is the one led, that will not get better by itself.
     pub(super) fn refused(&mut self, refused: Term, because: Term, actions: &mut Vec<Action>) {
+        if self.standing().or(self.leading()) == Some(refused) {
+            self.round = self.round.max(because.round);
+        }
         if self.leading() == Some(refused) && because > refused {
             self.renew(actions);
         }

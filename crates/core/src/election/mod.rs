@@ -147,6 +147,14 @@ impl Election {
         }
     }
 
+    /// The term for which this supervisor asks the others' leave, if it does.
+    pub fn standing(&self) -> Option<Term> {
+        match self.role {
+            Role::Campaigning { term, .. } => Some(term),
+            _ => None,
+        }
+    }
+
     /// The term of the leader it knows, be it itself or another.
     pub fn leader(&self) -> Option<Term> {
         match self.role {
@@ -184,7 +192,10 @@ impl Election {
             return;
         }
         self.suspected.remove(&from);
-        self.round = self.round.max(message.round());
+        // Answers tell something new only to the one that still stands or leads in the term they are about.
+        if !matches!(message, Message::Grant { .. } | Message::Refuse { .. } | Message::Ack { .. }) {
+            self.round = self.round.max(message.round());
+        }
         match message {
             Message::Ask { .. } => self.asked(from, actions),
             Message::Alive { .. } => self.outranked(from),

@@ -18,8 +18,8 @@ use crate::world::{Envelope, World, id, life, newborn, node};
 /// How much may happen.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Budget {
-    /// Ticks, by supervisor.
-    pub(crate) ticks: Vec<u8>,
+    /// Ticks of each; no bound if there is none.
+    pub(crate) ticks: Option<Vec<u8>>,
     pub(crate) restarts: u8,
     pub(crate) wakes: u8,
     pub(crate) hints: u8,
@@ -46,6 +46,9 @@ pub(crate) struct Supervisors {
     pub(crate) count: usize,
     pub(crate) pace: Pace,
     pub(crate) max_round: u64,
+    pub(crate) max_beat: u64,
+    /// Whether the higher ones are asked and answer. If not, those messages are lost.
+    pub(crate) talk: bool,
     pub(crate) budget: Budget,
     pub(crate) flaw: Flaw,
     /// Whether orders go to an executor.
@@ -61,11 +64,17 @@ pub(crate) struct Supervisors {
 pub(crate) struct State {
     nodes: Vec<Election>,
     lives: Vec<u64>,
-    sent: BTreeSet<(u64, Envelope)>,
+    /// All that was sent and may still matter, in order.
+    sent: Vec<Envelope>,
+    /// The highest term granted or acknowledged by the present life of each.
+    promised: Vec<Option<Term>>,
+    /// Who has granted the terms that somebody stands for.
+    granted: BTreeSet<(Term, usize)>,
     led: BTreeSet<(Term, usize, u64)>,
     fence: Fence,
     budget: Budget,
     promise_broken: bool,
+    minority_led: bool,
     went_back: bool,
     fenced_off: bool,
 }
@@ -84,26 +93,34 @@ pub(crate) enum Step {
 }
 
 impl Supervisors {
-    fn happen(&self, state: &mut State, at: usize, event: Event) -> bool {
+    fn happen(&self, state: &mut State, at: usize, event: Event) {
         let mut actions = state.nodes[at].handle(event);
         if self.leap && event == Event::Ticked {
             for _ in 0..20 {
-                if !actions.is_empty() {
+                if actions.iter().any(|action| self.matters(action)) {
                     break;
                 }
                 actions = state.nodes[at].handle(event);
             }
         }
-        for action in &actions {
-            match *action {
-                Action::Send { to, message } => self.send(state, at, node(to), message),
+        for action in actions {
+            match action {
+                Action::Send { to, message } if self.matters(&action) => self.send(state, at, node(to), message),
                 Action::BecomeLeader { term } => {
                     state.led.insert((term, at, state.lives[at]));
+                    let voters = state.granted.iter().filter(|(granted, _)| *granted == term).count();
+                    state.minority_led |= (voters + 1) * 2 <= self.count;
                 }
-                Action::StepDown { .. } | Action::Follow { .. } => {}
+                _ => {}
             }
         }
-        !actions.is_empty()
+        self.prune(state);
+    }
+
+    /// Whether an action is more than the bully's talk, which never decides who may lead.
+    fn matters(&self, action: &Action) -> bool {
+        let talk = matches!(action, Action::Send { message: Message::Ask { .. } | Message::Alive { .. }, .. });
+        self.talk || !talk
     }
 
     fn send(&self, state: &mut State, from: usize, to: usize, message: Message) {
@@ -111,18 +128,31 @@ impl Supervisors {
             Message::Refuse { term, .. } if self.flaw == Flaw::GrantsEverything => Message::Grant { term },
             message => message,
         };
-        let life = state.lives[from];
         if let Message::Grant { term } | Message::Ack { term, .. } = message {
-            let broken = state.sent.iter().any(|(sender, envelope)| {
-                let promised = match envelope.message {
-                    Message::Grant { term } | Message::Ack { term, .. } => Some(term),
-                    _ => None,
-                };
-                (*sender, envelope.from) == (life, from) && promised > Some(term)
-            });
-            state.promise_broken |= broken;
+            state.promise_broken |= state.promised[from] > Some(term);
+            state.promised[from] = state.promised[from].max(Some(term));
         }
-        state.sent.insert((life, Envelope { from, to, message }));
+        if let Message::Grant { term } = message {
+            state.granted.insert((term, from));
+        }
+        let envelope = Envelope { from, to, message };
+        if let Err(place) = state.sent.binary_search(&envelope) {
+            state.sent.insert(place, envelope);
+        }
+    }
+
+    /// Forgets answers about a term that the receiver neither stands for nor leads in any more: nobody takes up a term
+    /// again, so they would be ignored for ever. This changes nothing but the number of states.
+    fn prune(&self, state: &mut State) {
+        let State { sent, granted, nodes, .. } = state;
+        let current = |node: &Election, term| node.standing() == Some(term) || node.leading() == Some(term);
+        sent.retain(|envelope| match envelope.message {
+            Message::Grant { term } | Message::Refuse { term, .. } | Message::Ack { term, .. } => {
+                current(&nodes[envelope.to], term)
+            }
+            _ => true,
+        });
+        granted.retain(|(term, _)| nodes[node(term.leader)].standing() == Some(*term));
     }
 
     /// What the supervisors take for the term.
@@ -139,14 +169,6 @@ impl Supervisors {
         terms.len() == state.led.len()
     }
 
-    fn every_leader_has_a_majority(&self, state: &State) -> bool {
-        state.led.iter().all(|&(term, ..)| {
-            let grant = Message::Grant { term };
-            let voters: BTreeSet<_> = state.sent.iter().filter(|(_, e)| e.message == grant).map(|(_, e)| e.from).collect();
-            (voters.len() + 1) * 2 > self.count
-        })
-    }
-
     fn all_recover(&self, state: &State) -> bool {
         let Some(within) = self.recovery else { return true };
         let world = |down: Option<usize>, late: bool| {
@@ -154,7 +176,7 @@ impl Supervisors {
             world.fence = state.fence.clone();
             world.down.extend(down);
             if late {
-                world.in_flight.extend(state.sent.iter().map(|(_, envelope)| envelope.clone()));
+                world.in_flight.extend(state.sent.iter().copied());
             }
             world
         };
@@ -175,11 +197,14 @@ impl Model for Supervisors {
         vec![State {
             nodes: (0..self.count).map(|node| newborn(node, self.count, 0, self.pace)).collect(),
             lives: vec![0; self.count],
-            sent: BTreeSet::new(),
+            sent: Vec::new(),
+            promised: vec![None; self.count],
+            granted: BTreeSet::new(),
             led: BTreeSet::new(),
             fence: Fence::default(),
             budget: self.budget.clone(),
             promise_broken: false,
+            minority_led: false,
             went_back: false,
             fenced_off: false,
         }]
@@ -187,14 +212,14 @@ impl Model for Supervisors {
 
     fn actions(&self, state: &State, steps: &mut Vec<Step>) {
         let others = |at: usize| (0..self.count).filter(move |&other| other != at);
-        for (_, envelope) in &state.sent {
-            steps.push(Step::Deliver(envelope.clone()));
+        for &envelope in &state.sent {
+            steps.push(Step::Deliver(envelope));
             if self.flaw == Flaw::CountsGrants && matches!(envelope.message, Message::Grant { .. }) {
-                steps.extend(others(envelope.to).map(|voter| Step::Miscount(envelope.clone(), voter)));
+                steps.extend(others(envelope.to).map(|voter| Step::Miscount(envelope, voter)));
             }
         }
         for at in 0..self.count {
-            if state.budget.ticks[at] > 0 {
+            if state.budget.ticks.as_ref().is_none_or(|ticks| ticks[at] > 0) {
                 steps.push(Step::Tick(at));
             }
             if state.budget.restarts > 0 {
@@ -213,6 +238,14 @@ impl Model for Supervisors {
     }
 
     fn next_state(&self, before: &State, step: Step) -> Option<State> {
+        if let Step::Deliver(Envelope { from, to, message }) = step {
+            // Most arrivals are repetitions that change nothing: a cheap look first.
+            let mut receiver = before.nodes[to].clone();
+            let actions = receiver.handle(Event::Arrived { from: id(from), message });
+            if actions.is_empty() && receiver == before.nodes[to] {
+                return None;
+            }
+        }
         let mut state = before.clone();
         match step {
             Step::Deliver(Envelope { from, to, message }) => {
@@ -222,13 +255,17 @@ impl Model for Supervisors {
                 self.happen(&mut state, to, Event::Arrived { from: id(from), message });
             }
             Step::Tick(at) => {
-                state.budget.ticks[at] -= 1;
+                if let Some(ticks) = &mut state.budget.ticks {
+                    ticks[at] -= 1;
+                }
                 self.happen(&mut state, at, Event::Ticked);
             }
             Step::Restart(at) => {
                 state.budget.restarts -= 1;
                 state.lives[at] += 1;
                 state.nodes[at] = newborn(at, self.count, state.lives[at], self.pace);
+                state.promised[at] = None;
+                self.prune(&mut state);
             }
             Step::Wake(at) => {
                 state.budget.wakes -= 1;
@@ -252,13 +289,16 @@ impl Model for Supervisors {
     }
 
     fn within_boundary(&self, state: &State) -> bool {
-        state.sent.iter().all(|(_, envelope)| envelope.message.round() <= self.max_round)
+        state.sent.iter().all(|envelope| match envelope.message {
+            Message::Beat { term, number } => term.round <= self.max_round && number <= self.max_beat,
+            message => message.round() <= self.max_round,
+        })
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("one leader per term", Self::one_leader_per_term),
-            Property::always("every leader has a majority", Self::every_leader_has_a_majority),
+            Property::always("every leader has a majority", |_, state: &State| !state.minority_led),
             Property::always("a promise is kept for life", |_, state: &State| !state.promise_broken),
             Property::always("the fence never goes back", |_, state: &State| !state.went_back),
             Property::always("all recover when the faults stop", Self::all_recover),

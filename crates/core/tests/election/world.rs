@@ -8,7 +8,7 @@ use tenaz_core::{
 };
 
 /// A message on its way.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Envelope {
     pub(crate) from: usize,
     pub(crate) to: usize,
