@@ -1,6 +1,8 @@
 //! The election of a leader, searched and simulated.
 
+mod behaviour;
 mod model;
+mod simulation;
 mod world;
 
 use model::{Budget, Flaw, Supervisors};
