@@ -58,7 +58,9 @@ impl Message {
         match *self {
             Self::Ask { round } | Self::Alive { round } => round,
             Self::Refuse { term, because } => term.round.max(because.round),
-            Self::Campaign { term } | Self::Grant { term } | Self::Beat { term, .. } | Self::Ack { term, .. } => term.round,
+            Self::Campaign { term } | Self::Grant { term } | Self::Beat { term, .. } | Self::Ack { term, .. } => {
+                term.round
+            }
         }
     }
 }

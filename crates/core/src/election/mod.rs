@@ -65,6 +65,16 @@ impl Pace {
 }
 
 /// One supervisor's part in the election.
+///
+/// ```
+/// use tenaz_core::{Election, ElectionAction, ElectionEvent, MemberId, Pace, SupervisorId, Term};
+///
+/// let me = SupervisorId(1);
+/// let mut alone = Election::new(me, MemberId(7), [me], Pace::of_silence(2));
+/// assert_eq!(alone.handle(ElectionEvent::Ticked), vec![], "perhaps there is a leader");
+/// let term = Term { round: 1, leader: me, life: MemberId(7) };
+/// assert_eq!(alone.handle(ElectionEvent::Ticked), vec![ElectionAction::BecomeLeader { term }]);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Election {
     me: SupervisorId,

@@ -55,6 +55,8 @@ pub(crate) struct Supervisors {
     pub(crate) orders: bool,
     /// Whether every state must recover within so many ticks once the faults stop.
     pub(crate) recovery: Option<usize>,
+    /// Whether all but the highest begin after their quiet period.
+    pub(crate) awake: bool,
     /// Whether a tick is as many as it takes for something to happen.
     pub(crate) leap: bool,
 }
@@ -142,7 +144,7 @@ impl Supervisors {
     }
 
     /// Forgets answers about a term that the receiver neither stands for nor leads in any more: nobody takes up a term
-    /// again, so they would be ignored for ever. This changes nothing but the number of states.
+    /// again, so they would be ignored for ever (but for ending a suspicion, which any other message does, too).
     fn prune(&self, state: &mut State) {
         let State { sent, granted, nodes, .. } = state;
         let current = |node: &Election, term| node.standing() == Some(term) || node.leading() == Some(term);
@@ -153,6 +155,15 @@ impl Supervisors {
             _ => true,
         });
         granted.retain(|(term, _)| nodes[node(term.leader)].standing() == Some(*term));
+    }
+
+    fn first(&self, node: usize) -> Election {
+        let mut first = newborn(node, self.count, 0, self.pace);
+        if self.awake && node + 1 < self.count {
+            // Until it asks the higher ones, who do not hear it.
+            while first.handle(Event::Ticked).is_empty() {}
+        }
+        first
     }
 
     /// What the supervisors take for the term.
@@ -195,7 +206,7 @@ impl Model for Supervisors {
 
     fn init_states(&self) -> Vec<State> {
         vec![State {
-            nodes: (0..self.count).map(|node| newborn(node, self.count, 0, self.pace)).collect(),
+            nodes: (0..self.count).map(|node| self.first(node)).collect(),
             lives: vec![0; self.count],
             sent: Vec::new(),
             promised: vec![None; self.count],
