@@ -43,7 +43,7 @@ fn supervisors(count: usize) -> Supervisors {
 
 /// Searches all, or to a depth, and expects nothing that must not be, and all of what should be possible.
 fn search(model: Supervisors, depth: Option<usize>, possible: &[&'static str]) -> usize {
-    let builder = model.checker();
+    let builder = model.checker().finish_when(HasDiscoveries::AnyFailures);
     let checker = match depth {
         // With one thread, so that the first way to a state is the shortest.
         Some(depth) => builder.target_max_depth(depth).spawn_bfs().join(),
