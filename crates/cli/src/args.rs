@@ -1,9 +1,13 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tenaz_client::limits as client_limits;
 use tenaz_runtime::format::Format;
+
+use crate::cluster_args::{GatewayArgs, WorkerArgs};
 
 /// Answers analytical questions over large CSV exports, in one pass.
 #[derive(Debug, Parser)]
@@ -29,12 +33,18 @@ pub(crate) enum Command {
     Generate(GenerateArgs),
     /// Answer the questions of a workload from the CSV files of a directory.
     Run(RunArgs),
+    /// The same on a cluster: send the files to a gateway, and fetch the answers.
+    Submit(SubmitArgs),
     /// Answer your own questions from the CSV files of a directory; without a question, list the tables.
     Sql(SqlArgs),
     /// Write a workload file for the CSV files of a directory, to edit and run.
     Init(InitArgs),
     /// Show the stages in which a workload's questions are answered.
     Explain(ExplainArgs),
+    /// Take jobs, data and questions of clients over HTTP, and hand out results: one of many.
+    Gateway(GatewayArgs),
+    /// Work on the jobs of a cluster: one of many, on any machine.
+    Worker(WorkerArgs),
     /// Write a completion script for a shell.
     Completions(CompletionsArgs),
 }
@@ -93,6 +103,74 @@ pub(crate) struct RunArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tenaz submit coffee --data data --gateway http://localhost:8080 --out results\n  tenaz submit coffee --data data --gateway http://one:8080,http://two:8080 --query q1 --format csv\n  tenaz submit coffee --data data --gateway http://localhost:8080 --resume 0123456789abcdef --out results\n  tenaz submit --gateway http://localhost:8080 --cancel 0123456789abcdef\n\nWrites what `tenaz run` writes. Any gateway will do, and another one takes over when it fails. A job outlives its client:\n--resume goes on from any machine that has the same files, and sends only what is missing."
+)]
+pub(crate) struct SubmitArgs {
+    /// A bundled workload (coffee, …) or the path of a workload file.
+    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["resume", "cancel"])]
+    pub(crate) workload: Option<String>,
+    /// The directory with the CSV files.
+    #[arg(long, value_name = "DIR", env = "TENAZ_DATA", required_unless_present_any = ["resume", "cancel"])]
+    pub(crate) data: Option<PathBuf>,
+    /// The gateways, http://HOST:PORT; one is chosen at random, the others are there when it fails.
+    #[arg(long, value_name = "URL,URL", env = "TENAZ_GATEWAY", value_delimiter = ',', required = true)]
+    pub(crate) gateway: Vec<String>,
+    /// Only these queries [default: all].
+    #[arg(long, value_name = "Q1,Q2", value_delimiter = ',')]
+    pub(crate) query: Vec<String>,
+    /// Go on with this job.
+    #[arg(long, value_name = "JOB")]
+    pub(crate) resume: Option<String>,
+    /// End this job, and forget it.
+    #[arg(long, value_name = "JOB", conflicts_with = "resume")]
+    pub(crate) cancel: Option<String>,
+    /// Leave when the data is sent; the job's name goes to standard output, and --resume fetches the answers.
+    #[arg(long)]
+    pub(crate) detach: bool,
+    /// Leave the job on the cluster after its answers were fetched, until it expires.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    /// The token that the gateways ask for.
+    #[arg(long, value_name = "TOKEN", env = "TENAZ_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// Fail at the first bad record.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// How chunks travel [default: none to this machine, zstd to others].
+    #[arg(long, value_enum, value_name = "METHOD", env = "TENAZ_COMPRESS")]
+    pub(crate) compress: Option<CompressArg>,
+    /// Chunks in flight.
+    #[arg(long, value_name = "N", env = "TENAZ_PARALLEL", default_value_t = client_limits::DEFAULT_PARALLEL as u16, value_parser = clap::value_parser!(u16).range(1..=client_limits::MAX_PARALLEL as i64))]
+    pub(crate) parallel: u16,
+    /// Seconds without any gateway being of use, after which to give up with exit code 75.
+    #[arg(long, value_name = "SECONDS", env = "TENAZ_PATIENCE", default_value = "60", value_parser = seconds)]
+    pub(crate) patience: Duration,
+    /// Memory for the answers' rows; what does not fit goes to temporary files. Bytes, or with K, M, G.
+    #[arg(long, value_name = "SIZE", env = "TENAZ_MEMORY", value_parser = size, default_value = "256M")]
+    pub(crate) memory: usize,
+    /// Bytes of a chunk, from 1K to 8M; answers do not depend on it [default: as the gateway says].
+    #[arg(long, value_name = "SIZE", value_parser = sent_chunk_size)]
+    pub(crate) chunk_size: Option<usize>,
+    /// Slices of the keys; answers do not depend on it [default: by the size of the data].
+    #[arg(long, value_name = "P", env = "TENAZ_PARTITIONS", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) partitions: Option<u16>,
+}
+
+/// How chunks travel.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum CompressArg {
+    /// As they are.
+    None,
+    /// Nearly free, saves a quarter.
+    Lz4,
+    /// Saves more than half.
+    Zstd,
 }
 
 #[derive(Debug, Args)]
@@ -214,7 +292,7 @@ fn dataset(text: &str) -> Result<tenaz_generate::Dataset, String> {
     text.parse().map_err(|e: tenaz_generate::Error| e.to_string())
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
     let most = tenaz_runtime::limits::MAX_THREADS;
     match text.parse() {
         Ok(n) if (1..=most).contains(&n) => Ok(n),
@@ -222,7 +300,7 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-fn size(text: &str) -> Result<usize, String> {
+pub(crate) fn size(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 0,
@@ -240,4 +318,17 @@ fn chunk_size(text: &str) -> Result<usize, String> {
         n if n <= 1 << 30 => Ok(n),
         _ => Err("a chunk has at most 1G".to_owned()),
     }
+}
+
+/// A chunk that gateways take.
+fn sent_chunk_size(text: &str) -> Result<usize, String> {
+    match size(text)? {
+        n if (client_limits::MIN_CHUNK_BYTES..=client_limits::MAX_CHUNK_BYTES).contains(&n) => Ok(n),
+        _ => Err("a chunk that is sent has from 1K to 8M".to_owned()),
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds: f64| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "write a number of seconds".to_owned())
 }

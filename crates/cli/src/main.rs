@@ -1,11 +1,17 @@
 //! The one binary: reads the command line, calls the crates that do the work, and speaks to the user.
 
 mod args;
+mod bad_records;
+mod cluster_args;
 mod commands;
 mod config;
+mod fetch;
+mod hand_out;
 mod out_dir;
 mod outcome;
+mod process;
 mod progress;
+mod row_stream;
 mod screen;
 mod stop;
 mod summary;
@@ -33,9 +39,12 @@ fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args, &screen),
         Command::Demo(args) => commands::demo::demo(&args, &screen),
         Command::Generate(args) => commands::generate::generate(&args, &screen),
+        Command::Submit(args) => commands::submit::submit(&args, &screen),
         Command::Sql(args) => commands::sql::sql(&args, &screen),
         Command::Init(args) => commands::init::init(&args, &screen),
         Command::Explain(args) => commands::explain::explain(&args, &screen),
+        Command::Gateway(args) => commands::gateway::gateway(&args),
+        Command::Worker(args) => commands::worker::worker(&args),
         Command::Completions(args) => commands::completions::completions(&args),
     };
     match done {

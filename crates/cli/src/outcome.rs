@@ -28,6 +28,21 @@ impl std::fmt::Display for ReaderGone {
 
 impl std::error::Error for ReaderGone {}
 
+/// The command ended before its job: the user must know how to go on with it, or how to end it.
+#[derive(Debug)]
+pub(crate) struct JobLeft {
+    pub(crate) error: anyhow::Error,
+    pub(crate) hint: String,
+}
+
+impl std::fmt::Display for JobLeft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}; {}", sentence(&self.error), self.hint)
+    }
+}
+
+impl std::error::Error for JobLeft {}
+
 /// Why standard output could not be written, in the user's words.
 pub(crate) fn stdout_failed(error: std::io::Error) -> anyhow::Error {
     match error.kind() {
@@ -38,6 +53,7 @@ pub(crate) fn stdout_failed(error: std::io::Error) -> anyhow::Error {
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
+const TEMPORARY: u8 = 75;
 const STOPPED: u8 = 130;
 
 /// Says what went wrong in one line and gives the exit code.
@@ -69,13 +85,26 @@ fn sentence(error: &anyhow::Error) -> String {
 }
 
 fn code(error: &anyhow::Error) -> u8 {
+    use tenaz_client::Error as Client;
     use tenaz_engine::Error as Engine;
     use tenaz_runtime::Error as Runtime;
     if error.is::<Usage>() {
         return USAGE;
     }
+    if is_temporary(error) {
+        return TEMPORARY;
+    }
+    if let Some(left) = error.downcast_ref::<JobLeft>() {
+        return code(&left.error);
+    }
     if matches!(error.downcast_ref::<Runtime>(), Some(Runtime::Stopped)) {
         return STOPPED;
+    }
+    match error.downcast_ref::<Client>() {
+        Some(Client::Stopped) => return STOPPED,
+        Some(Client::Address { .. }) => return USAGE,
+        Some(error) if error.is_temporary() => return TEMPORARY,
+        _ => {}
     }
     if matches!(error.downcast_ref::<tenaz_generate::Error>(), Some(tenaz_generate::Error::Scale { .. })) {
         return USAGE;
@@ -86,5 +115,17 @@ fn code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref::<Engine>() {
         Some(Engine::UnknownWorkload { .. } | Engine::UnknownQuery { .. }) => USAGE,
         _ => FAILED,
+    }
+}
+
+/// Whether trying again later may help, because the broker is away.
+fn is_temporary(error: &anyhow::Error) -> bool {
+    let of_cluster = |error: &tenaz_cluster::Error| error.is_temporary();
+    if let Some(error) = error.downcast_ref::<tenaz_gateway::Error>() {
+        return error.is_temporary();
+    }
+    match error.downcast_ref::<tenaz_runtime::Error>() {
+        Some(tenaz_runtime::Error::Cluster(error)) => of_cluster(error),
+        _ => error.downcast_ref::<tenaz_cluster::Error>().is_some_and(of_cluster),
     }
 }

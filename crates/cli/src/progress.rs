@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tenaz_client::Glance;
 use tenaz_engine::JobPlan;
 use tenaz_runtime::{DataSet, Progress};
 
@@ -93,5 +94,49 @@ fn draw(progress: &Progress, table: usize, bar: &ProgressBar) {
     } else {
         // The clock of a table starts with its first record.
         bar.reset_elapsed();
+    }
+}
+
+/// Two bars for a job on a cluster: what was sent, and what was worked on.
+pub(crate) struct JobBars<'a> {
+    screen: &'a Screen,
+    sent: ProgressBar,
+    worked: ProgressBar,
+}
+
+impl<'a> JobBars<'a> {
+    /// The bars of a job over so many bytes; invisible where progress is not shown.
+    pub(crate) fn new(screen: &'a Screen, bytes: u64) -> Self {
+        let target = if screen.shows_progress() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bars = MultiProgress::with_draw_target(target);
+        let bar = |name: &'static str| {
+            let bar = bars.add(ProgressBar::new(bytes));
+            bar.set_style(style());
+            bar.set_prefix(name);
+            bar
+        };
+        let (sent, worked) = (bar("sent"), bar("processed"));
+        screen.use_bars(screen.shows_progress().then_some(bars));
+        Self { screen, sent, worked }
+    }
+
+    /// Shows how things are, and why they do not advance.
+    pub(crate) fn draw(&self, glance: &Glance, waiting: Option<&str>) {
+        self.sent.set_position(glance.sent_bytes);
+        let Some(job) = &glance.job else { return };
+        self.worked.set_position(job.progress.bytes);
+        let records = HumanCount(job.progress.records);
+        self.worked.set_message(match waiting {
+            Some(why) => format!("waiting: {why}"),
+            None => format!("{records} records"),
+        });
+    }
+}
+
+impl Drop for JobBars<'_> {
+    fn drop(&mut self) {
+        self.screen.use_bars(None);
+        self.sent.finish_and_clear();
+        self.worked.finish_and_clear();
     }
 }

@@ -30,7 +30,7 @@ struct TableSummary<'a> {
     rejected: u64,
     bytes: u64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    rejected_by_reason: &'a BTreeMap<&'static str, u64>,
+    rejected_by_reason: &'a BTreeMap<String, u64>,
 }
 
 impl Summary {

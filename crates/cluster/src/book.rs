@@ -12,9 +12,9 @@ use tenaz_core::{
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use crate::limits::{READ_AHEAD, REGISTRY_STALE_BYTES};
-use crate::log::follow_log;
-use crate::{Control, Error, JobSpec, Link, LogMessage};
+use crate::limits::{OPEN_PATIENCE, READ_AHEAD, REGISTRY_STALE_BYTES};
+use crate::log::{Again, Followed, follow_log};
+use crate::{Control, Error, JobSpec, Link};
 
 /// Something that workers must know, in the order of the control log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Note {
     TableClosed(TableId, Promise),
     /// Something is about to be run.
     Attempted(Source, Attempt),
+    /// Something that was tried before has been finished.
+    Exonerated(Source),
 }
 
 /// What is known of a job.
@@ -38,6 +40,8 @@ pub struct JobView {
     pub facts: JobFacts,
     /// What workers must know.
     pub notes: Vec<Note>,
+    /// How often the control log was read from its start: then `facts` and `notes` begin anew.
+    pub reading: u64,
     /// When something was last heard of it.
     pub active: Instant,
     /// When this process learned that it had ended.
@@ -77,16 +81,23 @@ impl Book {
         let (changed, _) = watch::channel(0);
         let book = Arc::new(Self { link: link.clone(), state: Mutex::default(), changed, mark });
         let (sender, receiver) = mpsc::channel(READ_AHEAD);
-        tokio::spawn(follow_log(link.clone(), link.names().registry(), sender));
+        tokio::spawn(follow_log(link.clone(), link.names().registry(), Again::Onward, sender));
         tokio::spawn(Arc::clone(&book).read_registry(receiver));
-        book.write(&RegistryEvent::Mark { number: mark }).await?;
-        let mut version = book.changes();
-        while !book.lock().mark_seen {
+        match tokio::time::timeout(OPEN_PATIENCE, book.catch_up()).await {
+            Ok(caught_up) => caught_up.map(|()| book),
+            Err(_) => Err(Error::NoRegistry { stream: link.names().registry(), waited: OPEN_PATIENCE }),
+        }
+    }
+
+    async fn catch_up(&self) -> Result<(), Error> {
+        self.write(&RegistryEvent::Mark { number: self.mark }).await?;
+        let mut version = self.changes();
+        while !self.lock().mark_seen {
             if version.changed().await.is_err() {
                 break;
             }
         }
-        Ok(book)
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -148,8 +159,9 @@ impl Book {
         }
     }
 
-    async fn read_registry(self: Arc<Self>, mut messages: mpsc::Receiver<LogMessage>) {
-        while let Some(message) = messages.recv().await {
+    async fn read_registry(self: Arc<Self>, mut messages: mpsc::Receiver<Followed>) {
+        while let Some(followed) = messages.recv().await {
+            let Followed::Message(message) = followed else { continue };
             let event = match serde_json::from_slice::<RegistryEvent>(&message.body) {
                 Ok(event) => event,
                 Err(error) => {
@@ -207,7 +219,7 @@ impl Book {
     fn open_job(self: &Arc<Self>, card: JobCard, end: Option<End>) -> JobView {
         let (sender, receiver) = mpsc::channel(READ_AHEAD);
         let log = self.link.names().log(&card.id, Log::Control);
-        let following = follow_log(self.link.clone(), log, sender);
+        let following = follow_log(self.link.clone(), log, Again::FromStart, sender);
         let taking = Arc::clone(self).read_control(card.id.clone(), receiver);
         let reader = tokio::spawn(async move {
             tokio::join!(following, taking);
@@ -220,6 +232,7 @@ impl Book {
             spec: None,
             facts: JobFacts::default(),
             notes: Vec::new(),
+            reading: 0,
             active: Instant::now(),
             ended,
             problem: None,
@@ -228,17 +241,23 @@ impl Book {
         }
     }
 
-    async fn read_control(self: Arc<Self>, job: JobId, mut messages: mpsc::Receiver<LogMessage>) {
-        while let Some(message) = messages.recv().await {
-            let control = serde_json::from_slice::<Control>(&message.body);
+    async fn read_control(self: Arc<Self>, job: JobId, mut messages: mpsc::Receiver<Followed>) {
+        while let Some(followed) = messages.recv().await {
             let mut state = self.lock();
             let Some(view) = state.jobs.get_mut(&job) else { return };
-            match control {
-                Ok(control) => view.take(message.offset, control),
-                Err(error) => {
-                    let text = format!("message {} of its control log cannot be read: {error}", message.offset);
-                    view.problem.get_or_insert(text);
+            match followed {
+                Followed::Anew => {
+                    view.facts = JobFacts::default();
+                    view.notes.clear();
+                    view.reading += 1;
                 }
+                Followed::Message(message) => match serde_json::from_slice::<Control>(&message.body) {
+                    Ok(control) => view.take(message.offset, control),
+                    Err(error) => {
+                        let text = format!("message {} of its control log cannot be read: {error}", message.offset);
+                        view.problem.get_or_insert(text);
+                    }
+                },
             }
             view.active = Instant::now();
             view.changed.send_modify(|version| *version += 1);
@@ -260,6 +279,7 @@ impl JobView {
                 Ok(true) => match fact {
                     Fact::TableClosed { table, chunks, .. } => self.notes.push(Note::TableClosed(table, chunks)),
                     Fact::Attempted { source, by } => self.notes.push(Note::Attempted(source, by)),
+                    Fact::Exonerated { source } => self.notes.push(Note::Exonerated(source)),
                     Fact::Uploaded { .. } | Fact::FileUploaded { .. } | Fact::Lost { .. } | Fact::Touched => {}
                 },
             },

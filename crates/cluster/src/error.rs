@@ -20,6 +20,18 @@ pub enum Error {
     /// A job with this id exists and asks something else.
     #[error("job {0} exists and was created with another request")]
     OtherJob(JobId),
+    /// The broker is there, but its registry stream is not.
+    #[error(
+        "the broker has not given out stream '{stream}' for {} s: it may still be recovering (try again), or it lost the \
+         stream in a crash just after creating it (then delete the stream with rabbitmqctl, or use another --prefix)",
+        .waited.as_secs()
+    )]
+    NoRegistry {
+        /// The stream.
+        stream: String,
+        /// How long it was waited for.
+        waited: std::time::Duration,
+    },
     /// No random numbers from the system.
     #[error("the system has no random numbers: {0}")]
     Random(String),
@@ -28,6 +40,10 @@ pub enum Error {
 impl Error {
     /// Whether trying again later may help.
     pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Broker(error) if error.is_temporary())
+        match self {
+            Self::Broker(error) => error.is_temporary(),
+            Self::NoRegistry { .. } => true,
+            Self::BadPrefix(_) | Self::BadMessage { .. } | Self::OtherJob(_) | Self::Random(_) => false,
+        }
     }
 }

@@ -30,3 +30,5 @@ pub const PROBE_EVERY: Duration = Duration::from_millis(250);
 pub const PROBED_MEMBERS: usize = 3;
 /// Messages of a log that may be read ahead of whoever takes them.
 pub const READ_AHEAD: usize = 16;
+/// How long a process that starts waits for the registry to be readable.
+pub const OPEN_PATIENCE: Duration = Duration::from_secs(60);

@@ -9,7 +9,7 @@
 //! publish, and acknowledgements must go through all the same.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tenaz_rabbit::{Backoff, BrokerSettings, Connection, Properties, Publisher, StreamSpec, Target};
 use tokio::sync::watch;
@@ -41,6 +41,8 @@ pub struct Session {
     /// Publishes on `writing`.
     pub publisher: Publisher,
     lost: CancellationToken,
+    /// Why it is lost, as whoever noticed first was told.
+    reason: OnceLock<String>,
 }
 
 impl Session {
@@ -48,15 +50,20 @@ impl Session {
     /// also be lost because its queue was deleted; that is nobody else's business.
     pub fn met(&self, error: &tenaz_rabbit::Error) {
         if error.is_lost() && !(self.reading.is_open() && self.writing.is_open()) {
-            self.lost.cancel();
+            self.lose(error);
         }
     }
 
     /// Somebody met this error while publishing. A publisher that is lost stays lost, so the link is renewed.
     pub fn met_publishing(&self, error: &tenaz_rabbit::Error) {
         if error.is_lost() {
-            self.lost.cancel();
+            self.lose(error);
         }
+    }
+
+    fn lose(&self, error: &tenaz_rabbit::Error) {
+        self.reason.get_or_init(|| error.to_string());
+        self.lost.cancel();
     }
 
     /// Waits until this life is over.
@@ -197,7 +204,14 @@ async fn connect(settings: &LinkSettings, epoch: u64) -> Result<Arc<Session>, Er
         .await?;
     reading.declare_fanout(&settings.names.members()).await?;
     let publisher = Publisher::open(&writing).await?;
-    Ok(Arc::new(Session { epoch, reading, writing, publisher, lost: CancellationToken::new() }))
+    Ok(Arc::new(Session {
+        epoch,
+        reading,
+        writing,
+        publisher,
+        lost: CancellationToken::new(),
+        reason: OnceLock::new(),
+    }))
 }
 
 async fn keep_up(
@@ -210,11 +224,15 @@ async fn keep_up(
         tokio::select! {
             () = closing.cancelled() => return,
             () = session.lost() => {}
-            _ = session.reading.closed() => {}
-            _ = session.writing.closed() => {}
+            error = session.reading.closed() => session.lose(&error),
+            error = session.writing.closed() => session.lose(&error),
         }
         session.lost.cancel();
-        tracing::warn!("the connection to the broker is lost; connecting again");
+        if closing.is_cancelled() {
+            return;
+        }
+        let reason = session.reason.get().map_or("closed", String::as_str);
+        tracing::warn!(reason, "the connection to the broker is lost; connecting again");
         state.send_replace(State::Down("the connection to the broker was lost".to_owned()));
         let mut backoff = Backoff::new();
         session = loop {

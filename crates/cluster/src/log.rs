@@ -51,38 +51,60 @@ pub async fn read_log(session: &Session, name: &str, from: u64, taker: &mpsc::Se
     }
 }
 
+/// What a follower of a log learns.
+#[derive(Debug)]
+pub(crate) enum Followed {
+    /// Reading begins at the start, perhaps not for the first time: what was known is to be learned anew. A lone broker
+    /// whose power was cut may have lost the end of a log, and uses its offsets again.
+    Anew,
+    /// A message.
+    Message(LogMessage),
+}
+
+/// Where a follower goes on after the connection was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Again {
+    /// At the start.
+    FromStart,
+    /// Where it was.
+    Onward,
+}
+
 /// Reads a log over as many sessions as it takes.
-pub(crate) async fn follow_log(link: Link, name: String, taker: mpsc::Sender<LogMessage>) {
-    let (inner, mut messages) = mpsc::channel(crate::limits::READ_AHEAD);
+pub(crate) async fn follow_log(link: Link, name: String, again: Again, taker: mpsc::Sender<Followed>) {
     let mut next = 0;
     loop {
         let session = link.session().await;
-        let reading = read_log(&session, &name, next, &inner);
-        tokio::pin!(reading);
-        let ended = loop {
-            tokio::select! {
-                biased;
-                Some(message) = messages.recv() => {
-                    next = message.offset + 1;
-                    if taker.send(message).await.is_err() {
-                        return;
-                    }
-                }
-                ended = &mut reading => break ended,
+        if again == Again::FromStart || next == 0 {
+            next = 0;
+            if taker.send(Followed::Anew).await.is_err() {
+                return;
             }
+        }
+        let (inner, mut messages) = mpsc::channel(crate::limits::READ_AHEAD);
+        let reading = async {
+            let ended = read_log(&session, &name, next, &inner).await;
+            drop(inner);
+            ended
         };
+        let handing = async {
+            let mut next = next;
+            while let Some(message) = messages.recv().await {
+                next = message.offset + 1;
+                if taker.send(Followed::Message(message)).await.is_err() {
+                    return None;
+                }
+            }
+            Some(next)
+        };
+        let (ended, read) = tokio::join!(reading, handing);
+        let Some(read) = read else { return };
+        next = read;
         if let Err(error) = ended
             && !error.is_temporary()
         {
             tracing::error!(log = name, %error, "a log cannot be read");
             tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-        }
-        // What was handed over before the session ended counts as read.
-        while let Ok(message) = messages.try_recv() {
-            next = message.offset + 1;
-            if taker.send(message).await.is_err() {
-                return;
-            }
         }
     }
 }

@@ -48,6 +48,11 @@ pub enum Fact {
         /// Who.
         by: Attempt,
     },
+    /// Somebody has finished this, so that it is not what earlier attempts failed of.
+    Exonerated {
+        /// What.
+        source: Source,
+    },
     /// The broker has lost these chunks: they are to be sent again.
     Lost {
         /// The table.
@@ -122,6 +127,9 @@ impl JobFacts {
             }
             Fact::Attempted { source, by } => {
                 self.attempts.entry(*source).or_default().insert(*by);
+            }
+            Fact::Exonerated { source } => {
+                self.attempts.remove(source);
             }
             Fact::Lost { table, chunks } => {
                 let uploaded = self.uploaded.entry(*table).or_default();

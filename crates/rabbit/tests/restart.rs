@@ -43,6 +43,7 @@ async fn publish_all(settings: &BrokerSettings, progress: &AtomicU32) -> u32 {
         for target in [Target::Queue("work"), Target::Queue("log")] {
             while let Err(error) = publisher.publish(target, vec![7; 1000], &id(number)).await {
                 assert!(error.is_temporary(), "{error}");
+                tokio::time::sleep(Backoff::new().next_delay()).await;
                 if error.is_lost() {
                     losses += 1;
                     publisher = open_publisher(settings).await;
@@ -87,6 +88,7 @@ fn no_confirmed_message_is_lost_when_the_broker_is_killed() {
         let connection = connect(&settings).await;
         connection.declare_queue(&QueueSpec::new("work")).await.unwrap();
         connection.declare_stream(&StreamSpec::new("log")).await.unwrap();
+        node.wait_until_recorded(&["work"]).await.unwrap();
         let progress = AtomicU32::new(0);
         let chaos = async {
             eventually("enough is published", || async { progress.load(Ordering::SeqCst) >= KILL_AFTER }).await;

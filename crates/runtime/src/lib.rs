@@ -20,6 +20,7 @@ mod rejects;
 mod row_set;
 mod scheduler;
 mod spool;
+mod workspace;
 
 pub use answer::Answer;
 pub use data::{DataFile, DataSet};
@@ -27,4 +28,6 @@ pub use error::Error;
 pub use job::{Observer, Options, Outcome, TableReport, run};
 pub use progress::{Progress, TableProgress};
 pub use rejects::{RejectLine, reject_schema};
-pub use spool::{Budget, Spool};
+pub use row_set::RowCounts;
+pub use spool::{Budget, Spool, SpooledRows};
+pub use workspace::Workspace;

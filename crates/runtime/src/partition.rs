@@ -15,12 +15,18 @@ use crate::Error;
 use crate::limits::{EARLY_MERGE_ROWS, MERGE_ROWS};
 use crate::spool::{Budget, Spool, SpooledRows};
 
-/// What a partition holds.
+/// A partition of a job on this machine: what has arrived, and the rows of it.
 #[derive(Debug)]
 pub(crate) struct PartitionState {
+    inbox: Inbox,
+    rows: PartitionRows,
+}
+
+/// The rows that a partition holds. Whoever fills it drops duplicates first.
+#[derive(Debug)]
+pub(crate) struct PartitionRows {
     partition: Partition,
     partitions: u16,
-    inbox: Inbox,
     edges: BTreeMap<StageId, Arriving>,
     finished: BTreeMap<StageId, Arc<SpooledRows>>,
     budget: Arc<Budget>,
@@ -56,8 +62,7 @@ enum Merge {
 impl PartitionState {
     pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>) -> Self {
         let inbox = Inbox::of_partition(topology, partition);
-        let (edges, finished) = (BTreeMap::new(), BTreeMap::new());
-        Self { partition, partitions: topology.partitions(), inbox, edges, finished, budget }
+        Self { inbox, rows: PartitionRows::new(topology, partition, budget) }
     }
 
     /// Takes a message in, unless it was seen before.
@@ -68,24 +73,11 @@ impl PartitionState {
         source: Source,
         rows: Vec<(StageId, RecordBatch)>,
     ) -> Result<Arrival, Error> {
-        let mut arrival = Arrival::default();
         if self.inbox.receive(source) == Received::Duplicate {
-            return Ok(arrival);
+            return Ok(Arrival::default());
         }
-        for (edge, batch) in rows {
-            let budget = &self.budget;
-            let arriving = self.edges.entry(edge).or_insert_with(|| Arriving::new(plan, edge, Arc::clone(budget)));
-            arriving.spool.push(source, batch)?;
-            let merged = arriving.merge_if_due(plan, edge, source, env)?;
-            if let (Some(stage), Some(merged)) = (arriving.early, merged) {
-                let rows: Arc<dyn EdgeInput> = Arc::new(MemoryEdge(merged));
-                let inputs = BTreeMap::from([(edge, rows)]);
-                let output = run_inner(plan, stage, self.partition, self.partitions, inputs, env)?;
-                arrival.early.extend(output.results);
-            }
-        }
-        arrival.ready = self.inbox.take_ready();
-        Ok(arrival)
+        let early = self.rows.take(plan, env, source, rows)?;
+        Ok(Arrival { ready: self.inbox.take_ready(), early })
     }
 
     pub(crate) fn close_table(&mut self, table: TableId, chunks: u64) -> Result<Vec<StageId>, Error> {
@@ -96,6 +88,46 @@ impl PartitionState {
     /// Stages that are ready without any input.
     pub(crate) fn take_ready(&mut self) -> Vec<StageId> {
         self.inbox.take_ready()
+    }
+
+    /// See [`PartitionRows::inputs`].
+    pub(crate) fn inputs(
+        &mut self,
+        edges: &[StageId],
+        keep: impl Fn(StageId) -> bool,
+    ) -> BTreeMap<StageId, Arc<dyn EdgeInput>> {
+        self.rows.inputs(edges, keep)
+    }
+}
+
+impl PartitionRows {
+    pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>) -> Self {
+        let (edges, finished) = (BTreeMap::new(), BTreeMap::new());
+        Self { partition, partitions: topology.partitions(), edges, finished, budget }
+    }
+
+    /// Takes rows in. Returns rows of answers that are certain by now, by the stage that will make them.
+    pub(crate) fn take(
+        &mut self,
+        plan: &JobPlan,
+        env: &Arc<RuntimeEnv>,
+        source: Source,
+        rows: Vec<(StageId, RecordBatch)>,
+    ) -> Result<Vec<(StageId, RecordBatch)>, Error> {
+        let mut early = Vec::new();
+        for (edge, batch) in rows {
+            let budget = &self.budget;
+            let arriving = self.edges.entry(edge).or_insert_with(|| Arriving::new(plan, edge, Arc::clone(budget)));
+            arriving.spool.push(source, batch)?;
+            let merged = arriving.merge_if_due(plan, edge, source, env)?;
+            if let (Some(stage), Some(merged)) = (arriving.early, merged) {
+                let rows: Arc<dyn EdgeInput> = Arc::new(MemoryEdge(merged));
+                let inputs = BTreeMap::from([(edge, rows)]);
+                let output = run_inner(plan, stage, self.partition, self.partitions, inputs, env)?;
+                early.extend(output.results);
+            }
+        }
+        Ok(early)
     }
 
     /// The complete rows of the edges a task reads. An edge that several stages read stays for the others.

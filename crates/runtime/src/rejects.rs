@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use tenaz_csv::{Layout, Reject};
 
 /// One bad record, in words.
@@ -36,6 +36,26 @@ impl RejectLine {
             reason: reject.reason.to_string(),
             text: reject.text.clone(),
         }
+    }
+
+    /// The bad records in these rows, whose columns are those of [`reject_schema`].
+    pub fn from_rows(rows: &RecordBatch) -> impl Iterator<Item = Self> + '_ {
+        let text = |column: usize, row: usize| {
+            let texts = rows.column(column).as_string::<i32>();
+            texts.is_valid(row).then(|| texts.value(row).to_owned())
+        };
+        let number = |column: usize, row: usize| {
+            u64::try_from(rows.column(column).as_primitive::<Int64Type>().value(row)).unwrap_or_default()
+        };
+        (0..rows.num_rows()).map(move |row| Self {
+            table: text(0, row).unwrap_or_default(),
+            file: text(1, row).unwrap_or_default(),
+            line: number(2, row),
+            byte: number(3, row),
+            column: text(4, row),
+            reason: text(5, row).unwrap_or_default(),
+            text: text(6, row).unwrap_or_default(),
+        })
     }
 
     /// `file, line n`
@@ -86,4 +106,24 @@ pub(crate) fn reject_batch(lines: &[RejectLine]) -> RecordBatch {
         ],
     )
     .expect("the columns are those of the schema")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_records_come_back_from_their_rows() {
+        let line = |column: Option<&str>| RejectLine {
+            table: "t".to_owned(),
+            file: "t.csv".to_owned(),
+            line: 7,
+            byte: 123,
+            column: column.map(str::to_owned),
+            reason: "expected 9 fields, found 8".to_owned(),
+            text: String::new(),
+        };
+        let lines = [line(None), line(Some("price"))];
+        assert_eq!(RejectLine::from_rows(&reject_batch(&lines)).collect::<Vec<_>>(), lines);
+    }
 }

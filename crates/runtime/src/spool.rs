@@ -11,7 +11,7 @@ use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
-use tenaz_core::Source;
+use tenaz_core::{Partition, Source, StageId};
 use tenaz_engine::EdgeInput;
 
 use crate::Error;
@@ -93,6 +93,11 @@ impl Spool {
             self.spill()?;
         }
         Ok(())
+    }
+
+    /// Adds rows behind all others that were added like this.
+    pub fn append(&mut self, batch: RecordBatch) -> Result<(), Error> {
+        self.push(Source::Task { stage: StageId(u16::MAX), partition: Partition(u16::MAX) }, batch)
     }
 
     /// Takes everything that is in memory out, for merging.

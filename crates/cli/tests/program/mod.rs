@@ -58,6 +58,9 @@ pub fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
         "TENAZ_MEMORY",
         "TENAZ_CHUNK_SIZE",
         "TENAZ_PARTITIONS",
+        "TENAZ_GATEWAY",
+        "TENAZ_TOKEN",
+        "TENAZ_PATIENCE",
         "COLUMNS",
     ] {
         command.env_remove(name);

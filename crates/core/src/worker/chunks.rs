@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Action, Attempt, Failure, JobWorker, Tag, Work};
+use super::{Action, Attempt, JobWorker, Tag, Work};
 use crate::Source;
-use crate::limits::{MAX_CHUNK_ATTEMPTS, MAX_TASK_ATTEMPTS};
 
 /// A chunk that was delivered and not acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,9 +14,12 @@ pub(super) struct ChunkWork {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChunkState {
+    /// Waiting until it may be announced.
+    Waiting,
     /// Waiting to read our own announcement back.
     Announced(Attempt),
-    Running,
+    /// Fresh from the queue, or announced before.
+    Running { announced: bool },
     /// Messages that the broker has not confirmed.
     Publishing(BTreeSet<u32>),
 }
@@ -34,71 +36,39 @@ impl JobWorker {
         }
     }
 
-    /// A chunk that somebody had before may be the one that kills: the attempt is written down before it is made. When
-    /// our own announcement comes back from the log, all earlier ones have been read, too.
+    /// A chunk that somebody had before may be the one that kills: the attempt is written down before it is made.
     pub(super) fn chunk_delivered(&mut self, tag: Tag, source: Source, redelivered: bool, actions: &mut Vec<Action>) {
-        let state = if redelivered {
-            let by = self.next_attempt();
-            actions.push(Action::Announce { source, by });
-            ChunkState::Announced(by)
+        if redelivered {
+            self.chunks.insert(tag, ChunkWork { source, state: ChunkState::Waiting });
+            self.announce_next(actions);
         } else {
+            self.chunks.insert(tag, ChunkWork { source, state: ChunkState::Running { announced: false } });
             actions.push(Action::Run { work: Work::Chunk(tag) });
-            ChunkState::Running
-        };
-        self.chunks.insert(tag, ChunkWork { source, state });
-    }
-
-    pub(super) fn next_attempt(&mut self) -> Attempt {
-        self.attempts_made += 1;
-        Attempt { member: self.me, number: self.attempts_made }
-    }
-
-    pub(super) fn attempted(&mut self, source: Source, by: Attempt, actions: &mut Vec<Action>) {
-        let attempts = self.attempts.entry(source).or_default();
-        attempts.insert(by);
-        let attempts = attempts.len();
-        if by.member != self.me {
-            return;
-        }
-        let limit = match source {
-            Source::Chunk { .. } => MAX_CHUNK_ATTEMPTS,
-            Source::Task { .. } => MAX_TASK_ATTEMPTS,
-        };
-        let work = match source {
-            Source::Chunk { .. } => {
-                let mut chunks = self.chunks.iter_mut();
-                chunks.find(|(_, chunk)| chunk.state == ChunkState::Announced(by)).map(|(&tag, chunk)| {
-                    chunk.state = ChunkState::Running;
-                    Work::Chunk(tag)
-                })
-            }
-            Source::Task { stage, partition } => self.begin_inner(stage, partition, by),
-        };
-        match work {
-            None => {}
-            Some(_) if attempts > limit => {
-                self.fail(Failure::Quarantined { task: source, attempts: attempts - 1 }, actions);
-            }
-            Some(work) => actions.push(Action::Run { work }),
         }
     }
 
     pub(super) fn finished(&mut self, work: Work, messages: u32, actions: &mut Vec<Action>) {
-        match work {
+        let source = match work {
             Work::Chunk(tag) => match self.chunks.get_mut(&tag) {
-                Some(chunk) => chunk.state = ChunkState::Publishing((0..messages).collect()),
+                Some(chunk) => {
+                    chunk.state = ChunkState::Publishing((0..messages).collect());
+                    chunk.source
+                }
                 None => return actions.push(Action::Forget { work }),
             },
             Work::Inner(stage, partition, by) => {
                 if !self.inner_finished(stage, partition, by, messages) {
                     return actions.push(Action::Forget { work });
                 }
+                Source::Task { stage, partition }
             }
-        }
+        };
+        self.exonerate(source, actions);
         if self.connected {
             actions.extend((0..messages).map(|message| Action::Publish { work, message }));
         }
         self.settle(work, actions);
+        self.announce_next(actions);
     }
 
     pub(super) fn confirmed(&mut self, work: Work, message: u32, actions: &mut Vec<Action>) {

@@ -56,6 +56,11 @@ pub enum Event {
         /// By whom.
         by: Attempt,
     },
+    /// Somebody, perhaps this worker, has finished what was attempted before (read from the control log).
+    Exonerated {
+        /// What was finished.
+        source: Source,
+    },
     /// A chunk was delivered from a work queue.
     ChunkDelivered {
         /// This delivery.
@@ -130,6 +135,11 @@ pub enum Action {
         source: Source,
         /// The attempt.
         by: Attempt,
+    },
+    /// Say in the control log that this was finished: earlier attempts did not fail because of it.
+    Exonerate {
+        /// What.
+        source: Source,
     },
     /// Run a task.
     Run {

@@ -15,6 +15,8 @@ pub(super) struct InnerWork {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum InnerState {
+    /// Waiting until it may be announced.
+    Waiting,
     /// Waiting to read our own announcement back.
     Announced,
     Running,
@@ -28,13 +30,29 @@ impl InnerWork {
         self.state == InnerState::Published
     }
 
+    pub(super) fn is_waiting(&self) -> bool {
+        self.state == InnerState::Waiting
+    }
+
+    pub(super) fn is_announced(&self) -> bool {
+        self.state == InnerState::Announced
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.state == InnerState::Running
+    }
+
+    pub(super) fn announce(&mut self) {
+        self.state = InnerState::Announced;
+    }
+
     /// What to do again after the connection was lost.
     pub(super) fn again(&self, stage: StageId, partition: Partition, actions: &mut Vec<Action>) {
         match &self.state {
             InnerState::Announced => {
                 actions.push(Action::Announce { source: Source::Task { stage, partition }, by: self.by });
             }
-            InnerState::Running | InnerState::Published => {}
+            InnerState::Waiting | InnerState::Running | InnerState::Published => {}
             InnerState::Publishing(open) => {
                 let work = Work::Inner(stage, partition, self.by);
                 actions.extend(open.iter().map(|&message| Action::Publish { work, message }));
@@ -44,7 +62,7 @@ impl InnerWork {
 }
 
 impl JobWorker {
-    /// Announces every stage of an owned partition that has all its rows, and those of its broadcasts.
+    /// Every stage of an owned partition that has all its rows, and those of its broadcasts, is to be announced.
     pub(super) fn start_ready_stages(&mut self, actions: &mut Vec<Action>) {
         let mut ready = Vec::new();
         for (&partition, owned) in &mut self.owned {
@@ -61,11 +79,9 @@ impl JobWorker {
         }
         for (stage, partition) in ready {
             let by = self.next_attempt();
-            self.inner.insert((stage, partition), InnerWork { by, state: InnerState::Announced });
-            if self.connected {
-                actions.push(Action::Announce { source: Source::Task { stage, partition }, by });
-            }
+            self.inner.insert((stage, partition), InnerWork { by, state: InnerState::Waiting });
         }
+        self.announce_next(actions);
     }
 
     fn inner_work(&mut self, stage: StageId, partition: Partition, by: Attempt) -> Option<&mut InnerWork> {

@@ -14,6 +14,7 @@
 //! says what to do again) and nothing else: a worker that dies takes its machine along, and another worker builds the same
 //! state from the same logs.
 
+mod attempts;
 mod chunks;
 mod event;
 mod inner;
@@ -89,6 +90,9 @@ impl JobWorker {
             Event::OwnershipChanged { partitions, results } => self.own(&partitions, results, &mut actions),
             Event::TableClosed { table, promise } => self.close(table, promise, &mut actions),
             Event::Attempted { source, by } => self.attempted(source, by, &mut actions),
+            Event::Exonerated { source } => {
+                self.attempts.remove(&source);
+            }
             Event::ChunkDelivered { tag, source, redelivered } => {
                 self.chunk_delivered(tag, source, redelivered, &mut actions);
             }
@@ -151,6 +155,7 @@ impl JobWorker {
             work.again(stage, partition, actions);
         }
         self.advance(actions);
+        self.announce_next(actions);
     }
 
     /// Whatever was delivered will be delivered again, to whoever comes first; what this worker has of it is void.
@@ -173,6 +178,7 @@ impl JobWorker {
             let failed = self.promises.iter().any(|(&t, p)| mailbox.inbox_mut().promise(t, p).is_err());
             debug_assert!(!failed, "promises were checked when they were made");
             self.results = Some(mailbox);
+            self.concluded = false;
             if self.connected {
                 actions.push(Action::Read { log: Log::Results, from: 0 });
             }
@@ -180,6 +186,7 @@ impl JobWorker {
             actions.push(Action::Release { log: Log::Results });
         }
         self.advance(actions);
+        self.announce_next(actions);
     }
 
     fn acquire(&mut self, partition: Partition, actions: &mut Vec<Action>) {
@@ -261,10 +268,14 @@ impl JobWorker {
     /// Nothing has moved for long, although the queues are empty. Then the broker may have lost what it had confirmed (a
     /// power cut): name what is missing, so that the client sends it again, and do again what was done.
     fn stalled(&mut self, actions: &mut Vec<Action>) {
-        let mailboxes = self.owned.values().map(|owned| &owned.mailbox).chain(&self.results);
+        let owned = self.owned.iter().map(|(&partition, owned)| (Log::Partition(partition), &owned.mailbox));
+        let results = self.results.iter().map(|mailbox| (Log::Results, mailbox));
         let mut lost: BTreeMap<TableId, Promise> = BTreeMap::new();
-        for mailbox in mailboxes {
-            for &table in self.promises.keys() {
+        for (log, mailbox) in std::iter::once((Log::Broadcast, &self.broadcast)).chain(owned).chain(results) {
+            for &table in self.waves.iter().flat_map(|wave| &wave.tables) {
+                if !self.topology.destinations(Source::Chunk { table, number: 0 }).contains(&log) {
+                    continue;
+                }
                 let missing = mailbox.inbox().missing_chunks(table);
                 if !missing.is_empty() {
                     lost.entry(table).and_modify(|l| *l = l.with(&missing)).or_insert_with(|| Promise::runs(missing));
@@ -278,6 +289,8 @@ impl JobWorker {
             self.release(partition, actions);
             self.acquire(partition, actions);
         }
+        // If all results are in and nothing moves all the same, the word of that may have been lost.
+        self.concluded = false;
         self.advance(actions);
     }
 }

@@ -111,9 +111,26 @@ impl Files {
         text
     }
 
+    /// Whether the directories of Raft servers on disk name these queues, and the coordinator of streams if it exists.
+    pub(super) fn has_recorded(&self, quorum_queues: &[&str]) -> bool {
+        let system = |name: &str| self.dir.join("mnesia").join(self.node_name()).join(name).join(self.node_name());
+        let names = |name: &str| fs::read(system(name).join("names.dets")).unwrap_or_default();
+        let (queues, streams) = (names("quorum"), names("coordination"));
+        // The coordinator is created with the first stream, as a directory of its own.
+        let has_streams = fs::read_dir(system("coordination")).is_ok_and(|mut entries| {
+            entries.any(|entry| entry.is_ok_and(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())))
+        });
+        quorum_queues.iter().all(|queue| contains(&queues, &format!("%2F_{queue}")))
+            && (!has_streams || contains(&streams, "rabbit_stream_coordinator"))
+    }
+
     pub(super) fn log_mentions(&self, word: &str) -> bool {
         self.log_tail(200).contains(word)
     }
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 fn configuration(options: &NodeOptions, ports: &Ports, peers: &[String]) -> String {

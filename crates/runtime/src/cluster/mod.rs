@@ -8,6 +8,8 @@
 
 mod results;
 mod rows;
+mod worker;
 
 pub use results::{ResultEvent, ResultsFold};
 pub use rows::{ChunkAccount, Message, RowsHeader, decode, encode};
+pub use worker::{Faults, Worker, WorkerSettings};

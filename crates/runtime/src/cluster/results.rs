@@ -1,6 +1,7 @@
 //! The results log as a reader sees it. Whoever reads it from the start, in any process, sees the same.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use datafusion::arrow::record_batch::RecordBatch;
@@ -134,8 +135,8 @@ impl ResultsFold {
         }
         for (stage, batch) in message.rows {
             let Edge::Results(query) = self.plan.stage(stage).edge else { continue };
-            if !self.told.contains_key(&stage) {
-                self.told.insert(stage, RowSet::new(&batch.schema())?);
+            if let Entry::Vacant(entry) = self.told.entry(stage) {
+                entry.insert(RowSet::new(&batch.schema())?);
             }
             if let Some(told) = self.told.get_mut(&stage) {
                 let news = told.news(&batch)?;

@@ -21,6 +21,9 @@ use tenaz_engine::{JobPlan, Workload};
 use crate::rejects::RejectLine;
 use crate::spool::SpooledRows;
 use crate::{Answer, DataSet, Error, Progress, limits};
+pub(crate) use state::{lock, working_memory};
+pub(crate) use work::guarded;
+
 use state::Job;
 
 /// How to run a job. None of it changes an answer.
@@ -87,7 +90,7 @@ pub struct TableReport {
     /// The bytes of its files.
     pub bytes: u64,
     /// Rejected records by reason.
-    pub reasons: BTreeMap<&'static str, u64>,
+    pub reasons: BTreeMap<String, u64>,
 }
 
 /// The answers of a finished job.

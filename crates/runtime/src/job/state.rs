@@ -1,6 +1,7 @@
 //! What the threads of a job share, and how it begins and ends.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -19,12 +20,11 @@ use crate::spool::{Budget, Spool};
 use crate::{Answer, DataSet, Error, Progress, limits};
 
 /// Memory for what tasks compute with (sorts, hash tables): twice what rows at rest may use, shared by `tasks` at a time.
-pub(super) fn working_memory(options: &Options, tasks: usize) -> Result<Arc<RuntimeEnv>, Error> {
-    let bytes = (options.memory_bytes.saturating_mul(2) / tasks).max(limits::MIN_WORKING_BYTES);
+pub(crate) fn working_memory(memory_bytes: usize, temp_dir: &Path, tasks: usize) -> Result<Arc<RuntimeEnv>, Error> {
+    let bytes = (memory_bytes.saturating_mul(2) / tasks).max(limits::MIN_WORKING_BYTES);
     let builder = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
     // The system's own place is only touched when something is spilled; a named one at once.
-    let builder =
-        if options.temp_dir == std::env::temp_dir() { builder } else { builder.with_temp_file_path(&options.temp_dir) };
+    let builder = if temp_dir == std::env::temp_dir() { builder } else { builder.with_temp_file_path(temp_dir) };
     Ok(builder.build_arc()?)
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Account {
     pub(super) rejects: Spool,
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic inside a task fails the job (see `guarded`), so a poisoned state is never used for an answer.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -109,7 +109,7 @@ impl<'a> Job<'a> {
         let count = options.partitions(&data).max(1);
         let topology = plan.topology(count)?;
         let budget = Budget::new(options.memory_bytes, options.temp_dir.clone());
-        let env = working_memory(options, 1)?;
+        let env = working_memory(options.memory_bytes, &options.temp_dir, 1)?;
         let spool = || Spool::new(Arc::clone(&budget));
         let state = |p| Mutex::new(PartitionState::new(&topology, Partition(p), Arc::clone(&budget)));
         let mut readers = BTreeMap::new();
@@ -200,7 +200,7 @@ impl<'a> Job<'a> {
             name: self.workload.tables[table].name.clone(),
             counts: account.ledger.tables()[table],
             bytes: self.table_bytes[table],
-            reasons: account.reasons[table].clone(),
+            reasons: account.reasons[table].iter().map(|(code, count)| ((*code).to_owned(), *count)).collect(),
         };
         let rejects = (account.rejects.rows() > 0).then(|| Arc::new(account.rejects.into_input()));
         Ok(Outcome {

@@ -161,14 +161,14 @@ impl Job<'_> {
             inputs.extend(wanted.map(|(edge, rows)| (*edge, Arc::clone(rows))));
         }
         // Each task has memory of its own: what it may use does not depend on what others do.
-        let env = working_memory(self.options, self.options.threads)?;
+        let env = working_memory(self.options.memory_bytes, &self.options.temp_dir, self.options.threads)?;
         let output = run_inner(self.plan, stage, partition, self.topology.partitions(), inputs, &env)?;
         self.deliver(Source::Task { stage, partition }, &[stage], output)
     }
 }
 
 /// A panic in a task fails the job with the task named, and nothing else.
-fn guarded(task: impl Fn() -> String, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+pub(crate) fn guarded<T>(task: impl Fn() -> String, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let message = panic
             .downcast_ref::<String>()

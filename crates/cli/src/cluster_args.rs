@@ -1,0 +1,118 @@
+//! The command line of the cluster's processes.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::args::{size, threads};
+
+/// How to reach the broker, and how to log: the same for every process of a cluster.
+#[derive(Debug, Args)]
+pub(crate) struct BrokerArgs {
+    /// Where RabbitMQ is: amqp://user:password@host:5672/vhost, or amqps://. Several nodes of one cluster with commas.
+    #[arg(long, value_name = "URL[,URL]", env = "TENAZ_BROKER")]
+    pub(crate) broker: String,
+    /// A file with user:password in its first line, instead of those in the URL.
+    #[arg(long, value_name = "FILE", env = "TENAZ_CREDENTIALS_FILE")]
+    pub(crate) credentials_file: Option<PathBuf>,
+    /// Certificates (PEM) to trust for amqps://, besides those of the system.
+    #[arg(long, value_name = "FILE", env = "TENAZ_CA_FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// What all names on the broker begin with: deployments with different prefixes can share a broker.
+    #[arg(long, value_name = "NAME", env = "TENAZ_PREFIX", default_value = "tenaz")]
+    pub(crate) prefix: String,
+    /// How long an unfinished upload may stay without a sign of its client, such as 90s or 10m.
+    #[arg(long, value_name = "TIME", env = "TENAZ_EXPIRE", value_parser = duration, default_value = "10m")]
+    pub(crate) expire: Duration,
+    /// How long results stay without a sign of their client.
+    #[arg(long, value_name = "TIME", env = "TENAZ_KEEP", value_parser = duration, default_value = "10m")]
+    pub(crate) keep: Duration,
+    /// What is logged: error, warn, info, debug, or a filter such as tenaz_runtime=debug.
+    #[arg(long, value_name = "LEVEL", env = "TENAZ_LOG", default_value = "info")]
+    pub(crate) log: String,
+    /// How it is logged, on standard error.
+    #[arg(long, value_enum, env = "TENAZ_LOG_FORMAT", default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For programs: one JSON object a line.
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tenaz worker --broker amqp://localhost\n  tenaz worker --broker amqp://a,amqp://b,amqp://c --threads 8 --memory 2G\n\nWorkers are interchangeable: start as many as you like, on any machine, and kill any of them at any time.\nSIGTERM lets a worker finish the chunks it has begun."
+)]
+pub(crate) struct WorkerArgs {
+    #[command(flatten)]
+    pub(crate) broker: BrokerArgs,
+    /// Working threads [default: one per core].
+    #[arg(long, value_name = "N", env = "TENAZ_THREADS", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
+    /// Memory for rows at rest; what does not fit goes to temporary files. Bytes, or with K, M, G.
+    #[arg(long, value_name = "SIZE", env = "TENAZ_MEMORY", value_parser = size, default_value = "256M")]
+    pub(crate) memory: usize,
+    /// How long a worker that was told to stop may finish what it has begun.
+    #[arg(long, value_name = "TIME", env = "TENAZ_DRAIN", value_parser = duration, default_value = "20s")]
+    pub(crate) drain: Duration,
+    /// What goes wrong on purpose, for tests.
+    #[arg(long, value_name = "FAULTS", hide = true, default_value = "")]
+    pub(crate) faults: tenaz_runtime::cluster::Faults,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tenaz gateway --broker amqp://localhost\n  tenaz gateway --broker amqp://localhost --listen 0.0.0.0:8080 --tokens tokens.txt\n\nGateways keep nothing: start several, and give clients all their URLs.\nThe tokens file has one tenant:hash per line; `printf %s TOKEN | sha256sum` makes the hash."
+)]
+pub(crate) struct GatewayArgs {
+    #[command(flatten)]
+    pub(crate) broker: BrokerArgs,
+    /// Where to listen; port 0 takes a free one. An address that other machines can reach needs --tokens.
+    #[arg(long, value_name = "ADDRESS", env = "TENAZ_LISTEN", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+    /// Who may use it: a file with one tenant:sha256-of-token per line.
+    #[arg(long, value_name = "FILE", env = "TENAZ_TOKENS")]
+    pub(crate) tokens: Option<PathBuf>,
+    /// The URL under which clients reach it, if that is not its address.
+    #[arg(long, value_name = "URL", env = "TENAZ_URL")]
+    pub(crate) url: Option<String>,
+    /// How long a gateway that was told to stop may finish its requests.
+    #[arg(long, value_name = "TIME", env = "TENAZ_DRAIN", value_parser = duration, default_value = "20s")]
+    pub(crate) drain: Duration,
+}
+
+/// A time such as `500ms`, `90s`, `10m`, `2h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "write a time such as 500ms, 90s, 10m or 2h".to_owned();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let unit_ms = match &text[digits.len()..] {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(unit_ms).filter(|ms| *ms > 0).map(Duration::from_millis).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2h"), Ok(Duration::from_secs(7200)));
+        for wrong in ["90", "s", "-1s", "0s", "1d", "99999999999999999999h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! `tenaz gateway`
+
+use anyhow::Result;
+use tenaz_gateway::{Gateway, GatewaySettings};
+
+use crate::cluster_args::GatewayArgs;
+use crate::process;
+
+pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
+    process::run(&args.broker, async |stop| {
+        let settings = GatewaySettings {
+            url: args.url.clone(),
+            tokens_file: args.tokens.clone(),
+            patience: process::patience(&args.broker),
+            ..GatewaySettings::new(args.listen)
+        };
+        let link = process::link(&args.broker, "gateway").await?;
+        let gateway = Gateway::start(link.clone(), settings).await?;
+        let url = args.url.clone().unwrap_or_else(|| format!("http://{}", gateway.local_addr()));
+        tracing::info!(url, "listening");
+        stop.cancelled().await;
+        gateway.shutdown(args.drain).await;
+        link.close().await;
+        Ok(())
+    })
+}

@@ -1,0 +1,183 @@
+//! `tenaz submit`: a job on a cluster, from its files to its answers.
+//!
+//! ```text
+//!  job.rs       which job: a new one, or one to go on with
+//!  mod.rs       send and follow it, fetch and hand out its answers
+//! ```
+
+mod background;
+mod hint;
+mod job;
+mod waiting;
+
+use std::io::{Write, stdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::Result;
+use tenaz_client::api::{Results, State};
+use tenaz_client::{Compression, Error, Gateways, Settings, Submission, Until, UploadOptions};
+use tenaz_core::TableLedger;
+use tenaz_engine::EdgeInput;
+use tenaz_runtime::{Answer, Options, Outcome, RejectLine, TableReport, Workspace};
+
+use crate::args::{CompressArg, SubmitArgs};
+use crate::bad_records::BadRecords;
+use crate::fetch::{Fetcher, check};
+use crate::hand_out::HandOut;
+use crate::outcome::{JobLeft, ReaderGone, stdout_failed};
+use crate::progress::JobBars;
+use crate::row_stream::RowStream;
+use crate::screen::Screen;
+use crate::stop;
+
+use background::Background;
+use job::Case;
+use waiting::Waiting;
+
+pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
+    let started = Instant::now();
+    let gateways = Arc::new(Gateways::new(Settings {
+        urls: args.gateway.clone(),
+        token: args.token.clone(),
+        patience: args.patience,
+        parallel: usize::from(args.parallel),
+        stop: stop::on_signal()?,
+    })?);
+    if let Some(job) = &args.cancel {
+        delete(&gateways, job)?;
+        screen.say(&format!("job {job} is ended and forgotten"));
+        return Ok(());
+    }
+    let case = match &args.resume {
+        None => job::new(args, &gateways, screen)?,
+        Some(job) => job::resumed(args, &gateways, job)?,
+    };
+    let job = case.job.clone();
+    match answer(case, args, &gateways, screen, started) {
+        Ok(()) => Ok(()),
+        Err(error) if error.is::<ReaderGone>() => {
+            // Nobody reads on: nobody wants the job.
+            if !args.keep && delete(&gateways, &job).is_err() {
+                screen.say(&hint::still_there(args, &gateways, &job));
+            }
+            Err(error)
+        }
+        Err(error) if error.downcast_ref::<Error>().is_some_and(Error::is_end_of_job) => Err(error),
+        Err(error) => Err(JobLeft { error, hint: hint::still_there(args, &gateways, &job) }.into()),
+    }
+}
+
+/// Sends what is missing, waits for the answers, and hands them out.
+fn answer(
+    mut case: Case,
+    args: &SubmitArgs,
+    gateways: &Arc<Gateways>,
+    screen: &Screen,
+    started: Instant,
+) -> Result<()> {
+    let workspace = Workspace::new(&Options { memory_bytes: args.memory, ..Options::default() })?;
+    let running = AtomicBool::new(true);
+    let fetcher = Arc::new(Fetcher { gateways: Arc::clone(gateways), job: case.job.clone(), workspace, running });
+    let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan)?.map(Arc::new) };
+    let early = stream.as_ref().filter(|stream| stream.is_unordered()).map(|stream| {
+        let (fetcher, stream, query) = (Arc::clone(&fetcher), Arc::clone(stream), case.plan.queries[0].clone());
+        Background::start(move || Ok(vec![fetcher.answer(&query, Some(&stream))?]))
+    });
+    let results = follow(&mut case, args, gateways, stream.as_deref(), screen)?;
+    fetcher.running.store(false, Ordering::Relaxed);
+    if args.detach {
+        screen.say(&hint::still_there(args, gateways, &case.job));
+        return writeln!(stdout(), "{}", case.job).map_err(stdout_failed);
+    }
+    let results = results.ok_or_else(|| Error::Fault("the job is done, and its results are not told".to_owned()))?;
+    let answers = early.unwrap_or_else(|| {
+        let (fetcher, queries) = (Arc::clone(&fetcher), case.plan.queries.clone());
+        Background::start(move || queries.iter().map(|query| fetcher.answer(query, None)).collect())
+    });
+    let answers: Vec<Answer> = match answers.wait(gateways) {
+        Ok(answers) => answers,
+        Err(error) => return Err(stream.as_ref().and_then(|stream| stream.failure()).unwrap_or(error)),
+    };
+    for answer in &answers {
+        let told = results.queries.iter().find(|query| query.name == answer.name);
+        told.map_or(Ok(()), |told| check(answer, told.rows, Some(&told.fingerprint)))?;
+    }
+    let tables = tables(&case, &results)?;
+    let count = tables.iter().map(|table| table.counts.rejected).sum();
+    let rejects = Background::start(move || Ok((fetcher.rejects(count)?, fetcher.workspace.spilled_bytes())));
+    let (rejects, spilled_bytes) = rejects.wait(gateways)?;
+    let outcome = Outcome { answers, tables, rejects, elapsed: started.elapsed(), spilled_bytes };
+    let bad = BadRecords::new(screen, false);
+    for batch in outcome.rejects.iter().flat_map(|rejects| rejects.batches()) {
+        RejectLine::from_rows(&batch?).for_each(|line| bad.show(&line));
+    }
+    let hand_out = HandOut {
+        job: &case.job,
+        workload: &case.workload.name,
+        target: &case.target,
+        stream: stream.as_deref(),
+        bad: &bad,
+        args: &args.output,
+    };
+    hand_out.hand_out(&outcome, case.out, screen)?;
+    if !args.keep && delete(gateways, &case.job).is_err() {
+        screen.say(&format!("job {} could not be forgotten; it expires by itself", case.job));
+    }
+    Ok(())
+}
+
+/// Sends and follows the job until it is done, or, detached, until the cluster has all data.
+fn follow(
+    case: &mut Case,
+    args: &SubmitArgs,
+    gateways: &Arc<Gateways>,
+    stream: Option<&RowStream>,
+    screen: &Screen,
+) -> Result<Option<Results>> {
+    let Some(tables) = case.upload.take() else { return Ok(case.results.take()) };
+    let bytes = tables.iter().map(|wanted| wanted.table.bytes()).sum();
+    let compression = match args.compress {
+        Some(CompressArg::None) => Compression::None,
+        Some(CompressArg::Lz4) => Compression::Lz4,
+        Some(CompressArg::Zstd) => Compression::Zstd,
+        None => Compression::for_gateways(&args.gateway),
+    };
+    let options = UploadOptions { chunk_bytes: case.chunk_bytes, parallel: args.parallel.into(), compression };
+    let submission = Submission::start(Arc::clone(gateways), &case.job, tables, options);
+    let until = if args.detach { Until::Uploaded } else { Until::Done };
+    let bars = JobBars::new(screen, bytes);
+    let mut waiting = Waiting::default();
+    let done = submission.wait(until, |glance| {
+        bars.draw(glance, waiting.look(glance, screen));
+        match stream.and_then(RowStream::failure) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    })?;
+    Ok(done.filter(|job| job.state == State::Done).and_then(|job| job.results.clone()))
+}
+
+/// The account of every table, as `tenaz run` gives it.
+fn tables(case: &Case, results: &Results) -> Result<Vec<TableReport>> {
+    let report = |table: &tenaz_client::api::TableEnd| {
+        let counts = TableLedger { records: table.records, accepted: table.accepted, rejected: table.rejected };
+        if counts.records != counts.accepted + counts.rejected {
+            let text = format!(
+                "table {}: {} records, and {} accepted + {} rejected; the answers are withheld",
+                table.name, counts.records, counts.accepted, counts.rejected
+            );
+            return Err(Error::Fault(text).into());
+        }
+        let files: Vec<u64> = case.files.iter().filter(|f| f.table == table.name).map(|f| f.bytes).collect();
+        let bytes = if files.is_empty() { table.bytes } else { files.iter().sum() };
+        Ok(TableReport { name: table.name.clone(), counts, bytes, reasons: table.reasons.clone() })
+    };
+    results.tables.iter().map(report).collect()
+}
+
+fn delete(gateways: &Arc<Gateways>, job: &str) -> Result<()> {
+    let (asked, job) = (Arc::clone(gateways), job.to_owned());
+    Background::start(move || Ok(asked.delete(&job)?)).wait(gateways)
+}

@@ -1,0 +1,23 @@
+//! `tenaz worker`
+
+use anyhow::Result;
+use tenaz_runtime::cluster::{Worker, WorkerSettings};
+
+use crate::cluster_args::WorkerArgs;
+use crate::process;
+
+pub(crate) fn worker(args: &WorkerArgs) -> Result<()> {
+    process::run(&args.broker, async |stop| {
+        let link = process::link(&args.broker, "worker").await?;
+        let defaults = WorkerSettings::default();
+        let settings = WorkerSettings {
+            threads: args.threads.unwrap_or(defaults.threads),
+            memory_bytes: args.memory,
+            drain: args.drain,
+            faults: args.faults.clone(),
+            patience: process::patience(&args.broker),
+            ..defaults
+        };
+        Ok(Worker::run(link, settings, stop).await?)
+    })
+}

@@ -1,0 +1,175 @@
+//! Answers to where the user wants them: `run` and `submit` hand out the same, byte for byte.
+
+use std::io::{BufWriter, IsTerminal, Write, stdout};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use indicatif::HumanCount;
+use tenaz_engine::{EdgeInput, Workload};
+use tenaz_runtime::format::{Format, RowWriter, TableWriter};
+use tenaz_runtime::{Answer, Outcome, reject_schema};
+
+use crate::args::OutputArgs;
+use crate::bad_records::BadRecords;
+use crate::out_dir::OutDir;
+use crate::outcome::{Usage, stdout_failed};
+use crate::row_stream::RowStream;
+use crate::screen::Screen;
+use crate::summary::{Summary, closing_lines};
+
+/// Where answers go.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// Files in a directory.
+    Dir(PathBuf, Format),
+    /// Everything to standard output, at the end.
+    Screen(Format),
+    /// The rows of the only query to standard output, as soon as they are known.
+    Stream(Format),
+}
+
+impl Target {
+    pub(crate) fn new(workload: &Workload, args: &OutputArgs) -> Result<Self> {
+        if workload.queries.is_empty() {
+            let text =
+                format!("workload {} asks nothing; add a [[query]] with name and sql to its file", workload.name);
+            return Err(Usage(text).into());
+        }
+        if let Some(dir) = &args.out {
+            let taken = |name: &str| ["rejects", "summary"].iter().any(|file| file.eq_ignore_ascii_case(name));
+            if let Some(query) = workload.queries.iter().find(|q| taken(&q.name)) {
+                let text =
+                    format!("a query cannot be called {0:?}: --out writes a file of that name; rename it", query.name);
+                return Err(Usage(text).into());
+            }
+            return Ok(Self::Dir(dir.clone(), args.format.unwrap_or(Format::Csv)));
+        }
+        let format = args.format.unwrap_or(Format::Table);
+        if format.is_binary() && stdout().is_terminal() {
+            let text = format!("{} is not for a terminal; add --out DIR or redirect standard output", format.name());
+            return Err(Usage(text).into());
+        }
+        match format {
+            Format::Table | Format::Markdown => Ok(Self::Screen(format)),
+            _ if workload.queries.len() == 1 => Ok(Self::Stream(format)),
+            _ => {
+                let text = format!(
+                    "{} answers do not fit into one {} stream; choose one with --query or a directory with --out",
+                    workload.queries.len(),
+                    format.name()
+                );
+                Err(Usage(text).into())
+            }
+        }
+    }
+
+    /// The directory to write into, if it is one: made and checked before any work is done.
+    pub(crate) fn prepare(&self) -> Result<Option<OutDir>> {
+        match self {
+            Self::Dir(dir, _) => Ok(Some(OutDir::create(dir)?)),
+            Self::Screen(_) | Self::Stream(_) => Ok(None),
+        }
+    }
+}
+
+/// A job's answers, and what is said about them.
+pub(crate) struct HandOut<'a> {
+    pub(crate) job: &'a str,
+    pub(crate) workload: &'a str,
+    pub(crate) target: &'a Target,
+    pub(crate) stream: Option<&'a RowStream>,
+    pub(crate) bad: &'a BadRecords<'a>,
+    pub(crate) args: &'a OutputArgs,
+}
+
+impl HandOut<'_> {
+    /// Writes the answers to their target and says how it went.
+    pub(crate) fn hand_out(&self, outcome: &Outcome, out: Option<OutDir>, screen: &Screen) -> Result<()> {
+        if let Some(stream) = self.stream {
+            stream.finish(outcome)?;
+        }
+        match (self.target, out) {
+            (Target::Dir(_, format), Some(out)) => self.write_files(out, *format, outcome)?,
+            (Target::Screen(format), _) => show(outcome, *format, self.args.rows)?,
+            _ => {}
+        }
+        self.tell(outcome, screen);
+        Ok(())
+    }
+
+    fn write_files(&self, mut out: OutDir, format: Format, outcome: &Outcome) -> Result<()> {
+        for answer in &outcome.answers {
+            let name = format!("{}.{}", answer.name, format.name());
+            out.write(&name, |file| write_answer(answer, &mut *format.writer(file)))?;
+        }
+        match &outcome.rejects {
+            None => out.remove("rejects.csv"),
+            Some(rejects) => out.write("rejects.csv", |file| {
+                let mut writer = Format::Csv.writer(file);
+                writer.begin(&reject_schema())?;
+                for batch in rejects.batches() {
+                    writer.rows(&batch?)?;
+                }
+                Ok(writer.end()?)
+            })?,
+        }
+        let summary = Summary::new(self.job, self.workload, outcome)?;
+        out.write("summary.json", |file| {
+            serde_json::to_writer_pretty(&mut *file, &summary)?;
+            Ok(writeln!(file)?)
+        })?;
+        out.commit()
+    }
+
+    fn tell(&self, outcome: &Outcome, screen: &Screen) {
+        let out: Option<&Path> = self.args.out.as_deref();
+        self.bad.tell_rest(out.is_some());
+        screen.say(&format!("\n{}", closing_lines(outcome)));
+        if self.stream.is_some_and(RowStream::is_unordered) {
+            screen.say(
+                "rows were written as they became known; the fingerprint is that of the sorted answer (--out DIR)",
+            );
+        }
+        if let Some(dir) = out {
+            screen.say(&format!("results are in {}", dir.display()));
+        }
+    }
+}
+
+fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
+    writer.begin(&answer.schema)?;
+    for batch in answer.batches() {
+        writer.rows(&batch?)?;
+    }
+    writer.end()?;
+    Ok(())
+}
+
+fn show(outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
+    let limit = (rows > 0).then_some(rows);
+    for (index, answer) in outcome.answers.iter().enumerate() {
+        let mut out = BufWriter::new(stdout());
+        let title = if answer.title.is_empty() { &answer.name } else { &answer.title };
+        let (space, mark) = (if index > 0 { "\n" } else { "" }, if format == Format::Markdown { "## " } else { "" });
+        let shown = (|| -> Result<()> {
+            writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
+            match format {
+                Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
+                _ => {
+                    writeln!(out)?;
+                    write_answer(answer, &mut *format.writer(&mut out))?;
+                }
+            }
+            if format == Format::Table {
+                let plural = if answer.rows == 1 { "row" } else { "rows" };
+                writeln!(out, "{} {plural}, {:.2} s", HumanCount(answer.rows), outcome.elapsed.as_secs_f64())?;
+            }
+            Ok(out.flush()?)
+        })();
+        shown.map_err(|error| match error.downcast::<std::io::Error>() {
+            Ok(io) => stdout_failed(io),
+            Err(other) => other,
+        })?;
+    }
+    Ok(())
+}

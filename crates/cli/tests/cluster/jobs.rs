@@ -1,0 +1,70 @@
+//! Many jobs, fair to each other; settings and mistakes.
+
+use crate::harness::{Cluster, Process, Task, assert_same_results, books, coffee, steam, wait_for};
+
+#[test]
+fn every_workload_over_the_cluster_is_as_on_one_machine() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let cluster = cluster.start(2, 1, "");
+    for data in [steam(), books()] {
+        let out = cluster.out(data.workload);
+        cluster.submit(data, &out, &[]).succeeds();
+        assert_same_results(data, &out);
+    }
+}
+
+#[test]
+fn compressed_chunks_give_the_same_answers() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let cluster = cluster.start(1, 1, "");
+    for how in ["lz4", "zstd"] {
+        let out = cluster.out(how);
+        cluster.submit(coffee(), &out, &["--compress", how]).succeeds();
+        assert_same_results(coffee(), &out);
+    }
+}
+
+#[test]
+fn a_small_job_is_not_stuck_behind_a_large_one() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let cluster = cluster.start(1, 1, "slow=100");
+    let large = cluster.submit(coffee(), &cluster.out("large"), &[]);
+    wait_for("the large job is worked on", || (cluster.workers[0].counts(Task::Chunk).1 > 3).then_some(()));
+    let out = cluster.out("small");
+    let small = cluster.submit(coffee(), &out, &["--query", "q2_profit", "--chunk-size", "1M"]);
+    let _ = small.wait();
+    assert!(large.is_alive(), "the large job, which came first, is still under way");
+    small.succeeds();
+}
+
+#[test]
+fn two_deployments_share_a_broker() {
+    let Some(first) = Cluster::shared() else { return };
+    let first = first.start(1, 1, "");
+    let other = format!("{}-other", first.prefix);
+    let name = "stranger";
+    let stranger = Process::start(
+        first.dir.path(),
+        name,
+        &["worker", "--broker", &first.url, "--prefix", &other, "--log-format", "json", "--log", "debug"],
+    );
+    stranger.wait_for_log("the worker is ready");
+    let out = first.out("out");
+    first.submit(coffee(), &out, &[]).succeeds();
+    assert_same_results(coffee(), &out);
+    assert!(!stranger.log().contains("working on a job"), "another deployment's jobs are none of its business");
+}
+
+#[test]
+fn start_up_errors_say_whose_fault_it_is() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let try_url = |name: &str, url: &str, code: i32, text: &str| {
+        let worker = Process::start(cluster.dir.path(), name, &["worker", "--broker", url]);
+        assert_eq!(worker.wait().code(), Some(code), "{}", worker.log());
+        assert!(worker.log().contains(text), "{url}: {}", worker.log());
+    };
+    let host = cluster.url.rsplit('@').next().expect("a host").trim_start_matches("amqp://").to_owned();
+    try_url("nobody", "amqp://127.0.0.1:1", 75, "127.0.0.1:1");
+    try_url("stranger", &format!("amqp://nobody:wrong@{host}"), 1, "password");
+    try_url("typo", "http://localhost", 2, "amqp://");
+}

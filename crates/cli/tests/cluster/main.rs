@@ -1,0 +1,13 @@
+//! A real cluster: real processes, a real broker, real kills. Every test proves that its fault fired, and that the result
+//! files are those of `tenaz run`, byte for byte.
+#![allow(unreachable_pub, reason = "modules of one test program")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so, and a failed one shows the logs")]
+
+mod harness;
+
+mod brokers;
+mod chaos;
+mod clients;
+mod gateways;
+mod jobs;
+mod workers;

@@ -1,0 +1,83 @@
+//! Three nodes: one of them may go.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{DEADLINE, connect, eventually, fresh_dir, id, run};
+use tenaz_rabbit::{
+    Connection, Consumer, Error, Offset, Publisher, QueueSpec, StreamReader, StreamSpec, Target, node::PrivateCluster,
+};
+
+const BEFORE: u32 = 100;
+const ALL: u32 = 200;
+
+#[test]
+fn nothing_is_lost_with_one_of_three_brokers() {
+    run(async {
+        let mut cluster = match PrivateCluster::start(&fresh_dir("cluster"), 3).await {
+            Ok(cluster) => cluster,
+            Err(error @ Error::NotInstalled { .. }) => return eprintln!("skipped: {error}"),
+            Err(error) => panic!("{error}"),
+        };
+        let settings = cluster.settings();
+        assert_eq!((settings.urls.len(), cluster.size()), (3, 3));
+        let connection = connect(&settings).await;
+        connection.declare_queue(&QueueSpec::new("work")).await.unwrap();
+        connection.check_delivery_limit(&QueueSpec::new("work")).await.unwrap();
+        connection.declare_stream(&StreamSpec::new("log")).await.unwrap();
+        publish(&connection, 0..BEFORE).await;
+        // The node that serves us, so that the loss is felt.
+        let port: u16 = connection.address().rsplit(':').next().unwrap().parse().unwrap();
+        let mut served_by = None;
+        for index in 0..cluster.size() {
+            let node = cluster.node(index).unwrap();
+            if node.port() == port {
+                served_by = Some(index);
+                node.kill().await.unwrap();
+            }
+        }
+        assert!(connection.closed().await.is_lost());
+        // The next connection finds one of the others by itself.
+        let connection = connect(&settings).await;
+        eventually("both have a leader again", || async {
+            let publisher = Publisher::open(&connection).await.unwrap();
+            let mut ready = true;
+            for name in ["work", "log"] {
+                let properties = id(BEFORE);
+                let sent = publisher.publish(Target::Queue(name), vec![1], &properties);
+                let sent = tokio::time::timeout(std::time::Duration::from_secs(5), sent).await;
+                ready &= matches!(sent, Ok(Ok(())));
+            }
+            ready
+        })
+        .await;
+        publish(&connection, BEFORE..ALL).await;
+        let all: BTreeSet<String> = (0..ALL).map(|number| number.to_string()).collect();
+        let mut consumer = Consumer::open(&connection, "work", 50).await.unwrap();
+        let mut taken = BTreeSet::new();
+        while taken.len() < all.len() {
+            let delivery = tokio::time::timeout(DEADLINE, consumer.next()).await.expect("all of them").unwrap();
+            taken.insert(delivery.properties.message_id.unwrap());
+            consumer.ack(delivery.tag).await.unwrap();
+        }
+        let mut reader = StreamReader::open(&connection, "log", Offset::First).await.unwrap();
+        let mut read = BTreeSet::new();
+        while read.len() < all.len() {
+            let message = tokio::time::timeout(DEADLINE, reader.next()).await.expect("all of them").unwrap();
+            read.insert(message.properties.message_id.unwrap());
+        }
+        assert_eq!((&taken, &read), (&all, &all));
+        cluster.node(served_by.unwrap()).unwrap().restart().await.unwrap();
+    });
+}
+
+async fn publish(connection: &Connection, numbers: std::ops::Range<u32>) {
+    let publisher = Publisher::open(connection).await.unwrap();
+    for number in numbers {
+        for name in ["work", "log"] {
+            publisher.publish(Target::Queue(name), vec![7; 1000], &id(number)).await.unwrap();
+        }
+    }
+}

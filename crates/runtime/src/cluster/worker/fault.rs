@@ -1,0 +1,68 @@
+//! Faults on purpose: so that tests can prove what happens when a worker is slow, panics, or dies of a chunk.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What goes wrong on purpose in a worker. Nothing, unless somebody asks for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Every task takes this much longer.
+    pub slow: Duration,
+    /// The process aborts when it begins this chunk: (table, number).
+    pub abort: Option<(String, u64)>,
+    /// The task panics when it begins this chunk.
+    pub panic: Option<(String, u64)>,
+}
+
+impl Faults {
+    pub(super) fn before_chunk(&self, table: &str, number: u64) {
+        std::thread::sleep(self.slow);
+        let is = |fault: &Option<(String, u64)>| fault.as_ref().is_some_and(|(t, n)| t == table && *n == number);
+        if is(&self.abort) {
+            std::process::abort();
+        }
+        assert!(!is(&self.panic), "a panic on purpose");
+    }
+
+    pub(super) fn before_task(&self) {
+        std::thread::sleep(self.slow);
+    }
+}
+
+impl FromStr for Faults {
+    type Err = String;
+
+    /// Reads `slow=50` (milliseconds), `abort=table:number`, `panic=table:number`, separated by commas.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut faults = Self::default();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let wrong = || format!("{part:?} is no fault: write slow=MS, abort=TABLE:CHUNK or panic=TABLE:CHUNK");
+            let (what, value) = part.split_once('=').ok_or_else(wrong)?;
+            let chunk = || {
+                let (table, number) = value.split_once(':')?;
+                Some((table.to_owned(), number.parse().ok()?))
+            };
+            match what {
+                "slow" => faults.slow = Duration::from_millis(value.parse().map_err(|_| wrong())?),
+                "abort" => faults.abort = Some(chunk().ok_or_else(wrong)?),
+                "panic" => faults.panic = Some(chunk().ok_or_else(wrong)?),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(faults)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_read_from_text() {
+        let faults: Faults = "slow=50,abort=items:3".parse().expect("faults");
+        assert_eq!(faults.slow, Duration::from_millis(50));
+        assert_eq!(faults.abort, Some(("items".to_owned(), 3)));
+        assert!("slow".parse::<Faults>().is_err());
+        assert!("abort=items".parse::<Faults>().is_err());
+    }
+}

@@ -1,0 +1,279 @@
+//! What is asked of the simulated cluster: a shape of job, its data, and the answer that is right.
+
+use std::collections::BTreeMap;
+
+use tenaz_core::{
+    Error, Log, Partition, QueryId, Route, Source, StageId, StageShape, TableId, TaskSet, Topology, Wave,
+};
+
+use crate::rng::Rng;
+use crate::rows::{Message, Op, Row, cut, partition_of};
+
+/// The kinds of job that are simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shape {
+    /// One table by hash, an aggregate per partition, a single top.
+    Aggregate,
+    /// A small table broadcast to the scans of a large one: two waves.
+    Dimension,
+    /// Two tables joined by hash.
+    Join,
+    /// Rows straight to the results.
+    Filter,
+    /// Inner stages that feed inner stages.
+    Chain,
+    /// An inner stage that needs a broadcast made by another inner stage.
+    InnerBroadcast,
+    /// Two queries over one table, one of them spread over the partitions regardless of keys.
+    TwoQueries,
+    /// Three waves, each of which waits for the one before.
+    Waves,
+}
+
+/// All shapes.
+pub const SHAPES: [Shape; 8] = [
+    Shape::Aggregate,
+    Shape::Dimension,
+    Shape::Join,
+    Shape::Filter,
+    Shape::Chain,
+    Shape::InnerBroadcast,
+    Shape::TwoQueries,
+    Shape::Waves,
+];
+
+type Stage = (TaskSet, &'static [u16], &'static [u16], Route, Op);
+
+impl Shape {
+    fn stages(self) -> Vec<Stage> {
+        let leaf = |table| TaskSet::PerChunk(TableId(table));
+        let (each, single) = (TaskSet::PerPartition, TaskSet::Single(Partition(0)));
+        let (hash, one) = (Route::Hash, Route::One(Partition(0)));
+        let results = |query| Route::Results(QueryId(query));
+        match self {
+            Self::Aggregate => vec![
+                (leaf(0), &[], &[], hash, Op::Sum),
+                (each, &[0], &[], one, Op::Sum),
+                (single, &[1], &[], results(0), Op::Top(5)),
+            ],
+            Self::Dimension => vec![
+                (leaf(0), &[], &[], Route::Broadcast, Op::Scan),
+                (leaf(1), &[], &[0], hash, Op::Lookup),
+                (each, &[1], &[], results(0), Op::Sum),
+            ],
+            Self::Join => vec![
+                (leaf(0), &[], &[], hash, Op::Scan),
+                (leaf(1), &[], &[], hash, Op::Even),
+                (each, &[0, 1], &[], results(0), Op::Join),
+            ],
+            Self::Filter => vec![(leaf(0), &[], &[], results(0), Op::Even)],
+            Self::Chain => vec![
+                (leaf(0), &[], &[], hash, Op::Sum),
+                (each, &[0], &[], hash, Op::SumAndRekey),
+                (each, &[1], &[], one, Op::Count),
+                (single, &[2], &[], results(0), Op::Top(3)),
+            ],
+            Self::InnerBroadcast => vec![
+                (leaf(0), &[], &[], hash, Op::Sum),
+                (each, &[0], &[], Route::Broadcast, Op::Sum),
+                (leaf(1), &[], &[], hash, Op::Scan),
+                (each, &[2], &[1], results(0), Op::Lookup),
+            ],
+            Self::TwoQueries => vec![
+                (leaf(0), &[], &[], results(0), Op::Even),
+                (leaf(0), &[], &[], Route::Spread, Op::Sum),
+                (each, &[1], &[], one, Op::Sum),
+                (single, &[2], &[], results(1), Op::Sum),
+            ],
+            Self::Waves => vec![
+                (leaf(0), &[], &[], hash, Op::Sum),
+                (each, &[0], &[], Route::Broadcast, Op::Sum),
+                (leaf(1), &[], &[1], Route::Broadcast, Op::Lookup),
+                (leaf(2), &[], &[2], hash, Op::Lookup),
+                (each, &[3], &[], results(0), Op::Sum),
+            ],
+        }
+    }
+
+    fn tables(self) -> usize {
+        match self {
+            Self::Aggregate | Self::Filter | Self::Chain | Self::TwoQueries => 1,
+            Self::Dimension | Self::Join | Self::InnerBroadcast => 2,
+            Self::Waves => 3,
+        }
+    }
+}
+
+/// How large a job is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// The largest number of partitions.
+    pub(crate) partitions: u64,
+    /// The largest number of chunks of a table.
+    pub(crate) chunks: u64,
+    /// The largest number of rows of a chunk.
+    pub(crate) rows: u64,
+}
+
+/// A job, its data and its answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Scenario {
+    /// What kind of job it is.
+    pub(crate) shape: Shape,
+    /// Its shape, as the protocol sees it.
+    pub(crate) topology: Topology,
+    /// The waves of its tables.
+    pub(crate) waves: Vec<Wave>,
+    /// For each table the rows of its chunks.
+    pub(crate) tables: Vec<Vec<Vec<Row>>>,
+    /// The right answer: the sorted rows of each query.
+    pub(crate) answer: BTreeMap<QueryId, Vec<Row>>,
+    ops: Vec<Op>,
+    rows_per_part: usize,
+}
+
+impl Scenario {
+    /// A job of this shape with chosen data.
+    pub(crate) fn new(shape: Shape, size: Size, rng: &mut Rng) -> Result<Self, Error> {
+        let stages = shape.stages();
+        let ops = stages.iter().map(|stage| stage.4).collect();
+        let ids = |ids: &[u16]| ids.iter().map(|&id| StageId(id)).collect();
+        let shapes = stages.into_iter().map(|(tasks, reads, broadcasts, route, _)| StageShape {
+            tasks,
+            reads: ids(reads),
+            broadcasts: ids(broadcasts),
+            route,
+        });
+        let partitions = rng.between(1, size.partitions) as u16;
+        let topology = Topology::new(partitions, shape.tables(), shapes.collect())?;
+        // An empty table is rare, and a table like any other.
+        let chunks = |rng: &mut Rng| if rng.chance(4) { 0 } else { rng.between(1, size.chunks) };
+        let tables = (0..shape.tables())
+            .map(|_| (0..chunks(rng)).map(|_| rows(rng.below(size.rows + 1), rng)).collect())
+            .collect();
+        let rows_per_part = rng.between(1, 4) as usize;
+        let waves = topology.waves();
+        let mut scenario = Self { shape, topology, waves, tables, answer: BTreeMap::new(), ops, rows_per_part };
+        scenario.answer = scenario.oracle();
+        Ok(scenario)
+    }
+
+    /// The answer without any chunks, partitions or messages: every stage once, over all rows.
+    fn oracle(&self) -> BTreeMap<QueryId, Vec<Row>> {
+        let mut made: Vec<Vec<Row>> = Vec::new();
+        let mut answer: BTreeMap<QueryId, Vec<Row>> = BTreeMap::new();
+        for (id, stage) in self.topology.stages() {
+            let of = |ids: &[StageId]| ids.iter().map(|id| made[usize::from(id.0)].clone()).collect::<Vec<_>>();
+            let inputs = match stage.tasks {
+                TaskSet::PerChunk(table) => vec![self.tables[usize::from(table.0)].concat()],
+                TaskSet::PerPartition | TaskSet::Single(_) => of(&stage.reads),
+            };
+            let rows = self.ops[usize::from(id.0)].apply(&inputs, &of(&stage.broadcasts).concat());
+            if let Route::Results(query) = stage.route {
+                answer.entry(query).or_default().extend(rows.iter().copied());
+            }
+            made.push(rows);
+        }
+        answer.values_mut().for_each(|rows| rows.sort());
+        answer
+    }
+
+    /// The number of chunks of a table.
+    pub(crate) fn chunks(&self, table: TableId) -> u64 {
+        self.tables[usize::from(table.0)].len() as u64
+    }
+
+    /// The number of records of a table.
+    pub(crate) fn records(&self, table: TableId) -> u64 {
+        self.tables[usize::from(table.0)].iter().map(|chunk| chunk.len() as u64).sum()
+    }
+
+    /// The wave of a table.
+    pub(crate) fn wave_of(&self, table: TableId) -> usize {
+        self.waves.iter().position(|wave| wave.tables.contains(&table)).unwrap_or(0)
+    }
+
+    /// Runs the leaf work of a chunk. `broadcast` gives the rows of a broadcast edge.
+    pub(crate) fn run_chunk(
+        &self,
+        table: TableId,
+        number: u64,
+        broadcast: impl Fn(StageId) -> Vec<Row>,
+    ) -> Vec<(StageId, Vec<Row>)> {
+        let rows = &self.tables[usize::from(table.0)][number as usize];
+        let leaves = self.topology.leaves(table);
+        leaves.map(|stage| (stage, self.run(stage, std::slice::from_ref(rows), &broadcast))).collect()
+    }
+
+    /// Runs one stage over its inputs.
+    pub(crate) fn run(&self, stage: StageId, inputs: &[Vec<Row>], broadcast: impl Fn(StageId) -> Vec<Row>) -> Vec<Row> {
+        let known: Vec<Row> = self.topology.stage(stage).broadcasts.iter().flat_map(|&edge| broadcast(edge)).collect();
+        self.ops[usize::from(stage.0)].apply(inputs, &known)
+    }
+
+    /// The messages that carry what a task has made. `turn` stands for all that makes the order of rows differ from
+    /// worker to worker.
+    pub(crate) fn messages(&self, source: Source, made: &[(StageId, Vec<Row>)], turn: u64) -> Vec<(Log, Message)> {
+        let mut messages = Vec::new();
+        for log in self.topology.destinations(source) {
+            let mut rows: Vec<(StageId, Row)> = Vec::new();
+            for (stage, made) in made {
+                let here = made.iter().filter(|row| self.goes_to(*stage, source, row, log));
+                rows.extend(here.map(|&row| (*stage, row)));
+            }
+            if !rows.is_empty() {
+                let middle = turn as usize % rows.len();
+                rows.rotate_left(middle);
+            }
+            let records = match (log, source) {
+                (Log::Results, Source::Chunk { table, number }) => {
+                    Some(self.tables[usize::from(table.0)][number as usize].len() as u64)
+                }
+                _ => None,
+            };
+            messages.extend(cut(source, &rows, records, self.rows_per_part).into_iter().map(|message| (log, message)));
+        }
+        messages
+    }
+
+    fn goes_to(&self, stage: StageId, source: Source, row: &Row, log: Log) -> bool {
+        let partitions = self.topology.partitions();
+        match (self.topology.stage(stage).route, log) {
+            (Route::Hash, Log::Partition(p)) => partition_of(row.key, partitions) == p.0,
+            (Route::Spread, Log::Partition(p)) => {
+                let Source::Chunk { number, .. } = source else { return p.0 == 0 };
+                number % u64::from(partitions) == u64::from(p.0)
+            }
+            (Route::One(only), Log::Partition(p)) => only == p,
+            (Route::Broadcast, Log::Broadcast) | (Route::Results(_), Log::Results) => true,
+            _ => false,
+        }
+    }
+}
+
+fn rows(count: u64, rng: &mut Rng) -> Vec<Row> {
+    (0..count).map(|_| Row { key: rng.below(6) as u32, value: rng.below(50) as i64 }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_rows_of_a_task_go_somewhere_exactly_once() {
+        for (seed, shape) in SHAPES.into_iter().enumerate() {
+            let mut rng = Rng::new(seed as u64);
+            let size = Size { partitions: 3, chunks: 3, rows: 4 };
+            let scenario = Scenario::new(shape, size, &mut rng).expect("a valid shape");
+            for (table, chunks) in scenario.tables.iter().enumerate() {
+                for number in 0..chunks.len() as u64 {
+                    let table = TableId(table as u16);
+                    let made = scenario.run_chunk(table, number, |_| vec![Row { key: 1, value: 1 }]);
+                    let messages = scenario.messages(Source::Chunk { table, number }, &made, 3);
+                    let sent: usize = messages.iter().map(|(_, message)| message.rows.len()).sum();
+                    assert_eq!(sent, made.iter().map(|(_, rows)| rows.len()).sum::<usize>());
+                }
+            }
+        }
+    }
+}
