@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::http::Client;
-use common::worker::Worker;
+use common::worker::{Worker, id};
 use common::{Deployment, create, eventually, run, shop, start_node};
 use serde_json::json;
+use tenaz_rabbit::node::PrivateNode;
 
 const CHUNKS: u64 = 120;
 const SENDERS: u64 = 4;
@@ -27,6 +28,12 @@ async fn send_share(clients: [Client; 2], job: String, sender: u64, received: &A
     }
 }
 
+/// Waits until the broker would know the job's queues again after a crash.
+async fn recorded(node: &PrivateNode, deployment: &Deployment, job: &str) {
+    let queue = deployment.names.chunks(&id(job), 0);
+    node.wait_until_recorded(&[&queue]).await.unwrap();
+}
+
 #[test]
 fn uploads_wait_while_the_broker_is_killed_and_restarted_and_nothing_is_lost() {
     run(async {
@@ -38,6 +45,7 @@ fn uploads_wait_while_the_broker_is_killed_and_restarted_and_nothing_is_lost() {
         };
         let (first, second) = (deployment.gateway_with(patient).await, deployment.gateway_with(patient).await);
         let job = create(&first, &shop(&["large"])).await;
+        recorded(&node, &deployment, &job).await;
         let received = AtomicU64::new(0);
         let sending = (0..SENDERS)
             .map(|sender| send_share([first.client.clone(), second.client.clone()], job.clone(), sender, &received));
@@ -84,6 +92,7 @@ fn a_stream_goes_on_where_it_was_when_the_broker_comes_back() {
         let gateway =
             deployment.gateway_with(|settings| settings.limits.broker_wait = Duration::from_millis(500)).await;
         let job = create(&gateway, &shop(&["large"])).await;
+        recorded(&node, &deployment, &job).await;
         let mut rows = gateway.open("GET", &format!("/v1/jobs/{job}/results/large"), b"").await;
         worker.write_rows(&job, 0, &[(11, "tea")]).await;
         assert_eq!(rows.line().await.unwrap(), r#"{"row":{"n":11,"item":"tea"}}"#);
