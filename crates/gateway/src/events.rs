@@ -63,7 +63,7 @@ fn look(app: &App, job: &Job) -> Option<Snapshot> {
         id: view.facts.next_offset(),
         state: summarize(view),
         tables: job.planned.read_tables().map(|id| table(job, view, id)).collect(),
-        progress: progress(app, view, None),
+        progress: progress(app, view, app.known_end(job.id()).as_deref()),
         waiting: waiting_for(app, job, view).map(|told| told.value()),
         end: view.end.clone(),
     })
@@ -81,6 +81,10 @@ async fn tell_events(app: &Shared, job: &Job, last: Option<u64>, out: &Out) {
     loop {
         changes.borrow_and_update();
         app.touch(job.id());
+        // The last progress is that of the end.
+        if app.book.view(job.id(), |view| view.end == Some(End::Done)) == Some(true) {
+            let _ = app.within(read_end(app, job)).await;
+        }
         let Some(now) = look(app, job) else {
             let error = json!({"state": "expired", "error": {"code": "gone", "text": "the job was removed"}});
             out.send(event("end", None, &error)).await;

@@ -65,7 +65,7 @@ pub(crate) fn line(app: &App, view: &JobView) -> Value {
         "workload": card.workload,
         "state": summarize(view),
         "created": rfc3339(card.created_ms),
-        "progress": progress(app, view, None),
+        "progress": progress(app, view, app.known_end(&card.id).as_deref()),
     })
 }
 
