@@ -134,6 +134,7 @@ pub(crate) fn waiting_for(app: &App, job: &Job, view: &JobView) -> Option<Told> 
 
 /// Everything about a job.
 pub(crate) async fn describe(app: &App, job: &Job) -> Result<Value, Problem> {
+    app.settled(job.id()).await;
     let end = match app.book.view(job.id(), |view| view.end == Some(End::Done)) {
         Some(true) => Some(app.within(read_end(app, job)).await??),
         _ => None,
