@@ -1,5 +1,7 @@
 //! What all long-running processes have in common: a runtime, a log, signals, the link to the broker.
 
+use std::io::IsTerminal;
+
 use anyhow::Result;
 use tenaz_cluster::{Link, LinkSettings, Names, Patience};
 use tenaz_rabbit::BrokerSettings;
@@ -44,7 +46,10 @@ fn start_log(args: &BrokerArgs) -> Result<()> {
     // The AMQP client logs as errors what is expected here, such as a queue that is gone.
     let filter = tracing_subscriber::EnvFilter::try_new(format!("lapin=off,{}", args.log))
         .map_err(|e| Usage(format!("--log {:?} is no filter: {e}; write error, warn, info or debug", args.log)))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
     match args.log_format {
         LogFormat::Text => log.with_target(false).init(),
         LogFormat::Json => log.json().flatten_event(true).init(),

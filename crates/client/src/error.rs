@@ -19,6 +19,12 @@ pub enum Error {
         /// What the last one said, or why it could not be reached.
         reason: String,
     },
+    /// The gateway wants a token, or another one.
+    #[error("{url} wants a token that it knows: set TENAZ_TOKEN, or write --token TOKEN")]
+    Unauthorized {
+        /// The gateway.
+        url: String,
+    },
     /// A gateway understood the request and refused it.
     #[error("{detail}")]
     Refused {

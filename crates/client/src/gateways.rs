@@ -298,6 +298,7 @@ fn refusal(url: &str, ask: &Ask<'_>, mut response: Response<Body>) -> Failed {
     match problem {
         None => Failed::Never(Error::NotAGateway { url: url.to_owned(), what: detail }),
         Some(_) if status == StatusCode::NOT_FOUND && ask.job.is_some() => Trouble::NotFound.into(),
+        Some(problem) if problem.code == "unauthorized" => Failed::Never(Error::Unauthorized { url: url.to_owned() }),
         Some(problem) => Failed::Never(Error::Refused { status: status.as_u16(), code: problem.code, detail }),
     }
 }

@@ -49,12 +49,16 @@ pub struct JobView {
     /// A contradiction in its control log: it cannot succeed.
     pub problem: Option<String>,
     changed: watch::Sender<u64>,
-    reader: JoinHandle<()>,
+    /// Whether all its queues and logs exist.
+    pub prepared: bool,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Drop for JobView {
     fn drop(&mut self) {
-        self.reader.abort();
+        if let Some(reader) = &self.reader {
+            reader.abort();
+        }
     }
 }
 
@@ -193,8 +197,15 @@ impl Book {
             Change::Opened(id) => {
                 let entry = state.registry.get(id).cloned();
                 if let Some(entry) = entry {
-                    let view = self.open_job(entry.card, entry.end);
+                    let view = self.open_job(entry.card, entry.end, entry.prepared);
                     state.jobs.insert(id.clone(), view);
+                }
+            }
+            Change::Prepared(id) => {
+                if let Some(view) = state.jobs.get_mut(id) {
+                    view.prepared = true;
+                    view.reader.get_or_insert_with(|| self.follow_control(id));
+                    view.changed.send_modify(|version| *version += 1);
                 }
             }
             Change::Ended(id) => {
@@ -216,14 +227,18 @@ impl Book {
         stale
     }
 
-    fn open_job(self: &Arc<Self>, card: JobCard, end: Option<End>) -> JobView {
+    fn follow_control(self: &Arc<Self>, job: &JobId) -> JoinHandle<()> {
         let (sender, receiver) = mpsc::channel(READ_AHEAD);
-        let log = self.link.names().log(&card.id, Log::Control);
+        let log = self.link.names().log(job, Log::Control);
         let following = follow_log(self.link.clone(), log, Again::FromStart, sender);
-        let taking = Arc::clone(self).read_control(card.id.clone(), receiver);
-        let reader = tokio::spawn(async move {
+        let taking = Arc::clone(self).read_control(job.clone(), receiver);
+        tokio::spawn(async move {
             tokio::join!(following, taking);
-        });
+        })
+    }
+
+    fn open_job(self: &Arc<Self>, card: JobCard, end: Option<End>, prepared: bool) -> JobView {
+        let reader = prepared.then(|| self.follow_control(&card.id));
         let ended = end.as_ref().map(|_| Instant::now());
         let (changed, _) = watch::channel(0);
         JobView {
@@ -237,6 +252,7 @@ impl Book {
             ended,
             problem: None,
             changed,
+            prepared,
             reader,
         }
     }

@@ -12,6 +12,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{Book, Error, JobView, Link, Membership};
 
+/// What only running jobs need is deleted this long after the end. A broker may crash a connection that begins to read a
+/// stream just when it is deleted.
+const TRIM_AFTER: Duration = Duration::from_secs(1);
+
 /// How long things may stay.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
@@ -91,7 +95,9 @@ impl Janitor {
                 if now.duration_since(ended.max(view.active)) > self.patience.results {
                     Some(Chore::Remove(view.card.clone(), end.clone()))
                 } else {
-                    (!trimmed.contains(id)).then(|| Chore::Trim(view.card.clone(), end.clone()))
+                    // Everybody who reads the job's logs has heard of its end by then.
+                    let is_due = now.duration_since(ended) >= TRIM_AFTER && !trimmed.contains(id);
+                    is_due.then(|| Chore::Trim(view.card.clone(), end.clone()))
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::{Book, Control, Error, JobSpec, Link};
 ///
 /// The registry comes first: whatever exists on the broker belongs to a job that somebody knows and will clean up.
 pub async fn create_job(link: &Link, book: &Book, card: &JobCard, spec: &JobSpec) -> Result<(), Error> {
-    let known = || book.view(&card.id, |view| (view.card.spec_digest.clone(), view.spec.is_some(), view.end.clone()));
+    let known = || book.view(&card.id, |view| (view.card.spec_digest.clone(), view.prepared, view.end.clone()));
     if known().is_none() {
         book.write(&RegistryEvent::Created { card: card.clone() }).await?;
         book.wait_for_job(&card.id).await;
@@ -48,7 +48,8 @@ pub async fn create_job(link: &Link, book: &Book, card: &JobCard, spec: &JobSpec
         })
         .await?;
     }
-    book.tell(&card.id, &Control::Spec(Box::new(spec.clone()))).await
+    book.tell(&card.id, &Control::Spec(Box::new(spec.clone()))).await?;
+    book.write(&RegistryEvent::Prepared { id: card.id.clone() }).await
 }
 
 fn logs_of(card: &JobCard) -> Vec<Log> {

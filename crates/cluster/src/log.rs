@@ -1,9 +1,15 @@
 //! Reading a log.
 
+use std::time::Duration;
+
 use tenaz_rabbit::{Backoff, Offset, StreamReader};
 use tokio::sync::mpsc;
 
 use crate::{Error, Link, Session};
+
+/// A log that could not be read is tried again after at least this long: it may be about to go, and a broker may crash a
+/// connection that begins to read a stream just then.
+const TRY_AGAIN: Duration = Duration::from_millis(300);
 
 /// A message of a log.
 #[derive(Debug)]
@@ -47,7 +53,7 @@ pub async fn read_log(session: &Session, name: &str, from: u64, taker: &mpsc::Se
         if session.is_lost() || !(error.is_temporary() || not_there) {
             return Err(error.into());
         }
-        tokio::time::sleep(backoff.next_delay()).await;
+        tokio::time::sleep(backoff.next_delay().max(TRY_AGAIN)).await;
     }
 }
 
@@ -104,7 +110,7 @@ pub(crate) async fn follow_log(link: Link, name: String, again: Again, taker: mp
             && !error.is_temporary()
         {
             tracing::error!(log = name, %error, "a log cannot be read");
-            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The registry of jobs: an event log that every process reads to the same state.
 //!
 //! ```text
-//!  Created ──▶ Open ──Ended──▶ Done | Failed | Cancelled | Expired ──Removed──▶ (nothing)
+//!  Created ──▶ (being made) ──Prepared──▶ Open ──Ended──▶ Done | Failed | Cancelled | Expired ──Removed──▶ (nothing)
 //! ```
 //!
 //! The log is bounded, so a job that is still there is written down again before its last mention could be cut off
@@ -62,6 +62,12 @@ pub enum RegistryEvent {
         /// The job.
         card: JobCard,
     },
+    /// All queues and logs of the job exist: they may be read. (A broker may crash a connection that reads a stream which is
+    /// just being made.)
+    Prepared {
+        /// The job.
+        id: JobId,
+    },
     /// A job has ended. The first end counts.
     Ended {
         /// The job.
@@ -85,6 +91,8 @@ pub enum RegistryEvent {
         card: JobCard,
         /// How it ended, if it did.
         end: Option<End>,
+        /// Whether all its queues and logs exist.
+        prepared: bool,
     },
 }
 
@@ -95,6 +103,8 @@ pub struct Entry {
     pub card: JobCard,
     /// How it ended, if it did.
     pub end: Option<End>,
+    /// Whether all its queues and logs exist.
+    pub prepared: bool,
     mentioned_at: u64,
 }
 
@@ -113,6 +123,8 @@ pub enum Change {
     Nothing,
     /// A job that was not there before.
     Opened(JobId),
+    /// All queues and logs of a job exist.
+    Prepared(JobId),
     /// A job has ended.
     Ended(JobId),
     /// A job is gone.
@@ -129,8 +141,15 @@ impl Registry {
         self.bytes_read += bytes;
         let mentioned_at = self.bytes_read;
         match event {
-            RegistryEvent::Created { card } => self.mention(card, None, mentioned_at),
-            RegistryEvent::Still { card, end } => self.mention(card, end, mentioned_at),
+            RegistryEvent::Created { card } => self.mention(card, None, false, mentioned_at),
+            RegistryEvent::Still { card, end, prepared } => self.mention(card, end, prepared, mentioned_at),
+            RegistryEvent::Prepared { id } => match self.jobs.get_mut(&id) {
+                Some(entry) if !entry.prepared => {
+                    entry.prepared = true;
+                    Change::Prepared(id)
+                }
+                _ => Change::Nothing,
+            },
             RegistryEvent::Ended { id, end } => match self.jobs.get_mut(&id) {
                 Some(entry) if entry.end.is_none() => {
                     entry.end = Some(end);
@@ -146,11 +165,11 @@ impl Registry {
         }
     }
 
-    fn mention(&mut self, card: JobCard, end: Option<End>, mentioned_at: u64) -> Change {
+    fn mention(&mut self, card: JobCard, end: Option<End>, prepared: bool, mentioned_at: u64) -> Change {
         let id = card.id.clone();
         match self.jobs.get_mut(&id) {
             None => {
-                self.jobs.insert(id.clone(), Entry { card, end, mentioned_at });
+                self.jobs.insert(id.clone(), Entry { card, end, prepared, mentioned_at });
                 Change::Opened(id)
             }
             Some(entry) => {
@@ -190,7 +209,12 @@ impl Registry {
     /// as much, so whoever writes the events that push it out has written this first.
     pub fn stale(&self, bytes: u64) -> Vec<RegistryEvent> {
         let old = self.jobs.values().filter(|entry| self.bytes_read - entry.mentioned_at > bytes);
-        old.map(|entry| RegistryEvent::Still { card: entry.card.clone(), end: entry.end.clone() }).collect()
+        old.map(|entry| RegistryEvent::Still {
+            card: entry.card.clone(),
+            end: entry.end.clone(),
+            prepared: entry.prepared,
+        })
+        .collect()
     }
 }
 
@@ -234,14 +258,14 @@ mod tests {
         assert!(registry.stale(150).is_empty());
         registry.apply(2, 100, RegistryEvent::Removed { id: card(2).id });
         let stale = registry.stale(150);
-        assert_eq!(stale, vec![RegistryEvent::Still { card: card(1), end: None }]);
+        assert_eq!(stale, vec![RegistryEvent::Still { card: card(1), end: None, prepared: false }]);
         for event in stale {
             registry.apply(3, 100, event);
         }
         assert!(registry.stale(150).is_empty());
         // Whoever starts reading later, after the beginning was cut off, knows the job all the same.
         let mut late = Registry::default();
-        late.apply(3, 100, RegistryEvent::Still { card: card(1), end: None });
+        late.apply(3, 100, RegistryEvent::Still { card: card(1), end: None, prepared: false });
         assert!(late.get(&card(1).id).is_some());
     }
 }

@@ -22,7 +22,7 @@ pub(crate) async fn admit(app: &App, tenant: &Tenant, data_bytes: u64) -> Result
         return Err(Problem::new(Code::BrokerAlarm, text));
     }
     if timeout(app.limits.worker_wait, a_worker(app)).await.is_err() {
-        return Err(Problem::new(Code::NoWorkers, "start one with: tenaz worker --broker URL"));
+        return Err(Problem::new(Code::NoWorkers, "no worker is alive: start one with tenaz worker --broker URL"));
     }
     Ok(())
 }

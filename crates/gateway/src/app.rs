@@ -10,7 +10,7 @@ use tenaz_runtime::Budget;
 use tokio::sync::Semaphore;
 
 use crate::auth::Tenant;
-use crate::limits::{APPEAR_WAIT, KEPT_ENDS, TOUCH_EVERY};
+use crate::limits::{APPEAR_WAIT, KEPT_ENDS, READ_BACK_WAIT, TOUCH_EVERY};
 use crate::plans::{Planned, Plans};
 use crate::problem::{Code, Problem};
 use crate::receipts::Receipts;
@@ -40,6 +40,8 @@ pub(crate) struct App {
     touch_every: Duration,
     touched: Mutex<HashMap<JobId, Instant>>,
     ends: Mutex<HashMap<JobId, Arc<ResultEnd>>>,
+    /// How far the control logs of jobs were read at most.
+    read: Mutex<HashMap<JobId, u64>>,
 }
 
 /// The state of the router.
@@ -97,6 +99,7 @@ impl App {
             touch_every,
             touched: Mutex::default(),
             ends: Mutex::default(),
+            read: Mutex::default(),
         }
     }
 
@@ -171,6 +174,25 @@ impl App {
                 let trouble = self.link.trouble().unwrap_or_else(|| "the broker does not answer".to_owned());
                 return Err(broker_away(&trouble));
             }
+        }
+    }
+
+    /// Waits until the job's control log is read as far as it was before. When the broker comes back, books read control
+    /// logs anew, and for a moment a job looks as if nothing had been uploaded. (A log that has lost its end in a power cut
+    /// never gets there, so this does not wait for long.)
+    pub(crate) async fn settled(&self, job: &JobId) {
+        let lock = || self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = lock().get(job).copied().unwrap_or(0);
+        let reading = self.book.wait(job, |view| (view.facts.next_offset() >= before).then_some(()));
+        let caught_up = tokio::time::timeout(READ_BACK_WAIT, reading).await.is_ok();
+        let now = self.book.view(job, |view| view.facts.next_offset());
+        let mut read = lock();
+        match now {
+            Some(now) => drop(read.insert(job.clone(), if caught_up { now.max(before) } else { now })),
+            None => drop(read.remove(job)),
+        }
+        if read.len() > self.limits.jobs {
+            read.retain(|job, _| self.book.view(job, |_| ()).is_some());
         }
     }
 

@@ -42,6 +42,7 @@ fn decompressed_bytes(encoding: Encoding, body: &[u8]) -> Result<u64, Problem> {
     let mut rest = body;
     let mut limit = Ratio::new(MAX_CHUNK_BYTES);
     let mut buffer = vec![0; 64 << 10];
+    #[expect(clippy::needless_borrows_for_generic_args, reason = "what is left of it is looked at afterwards")]
     let mut reader = decoder(encoding, &mut rest).map_err(|error| broken(&error))?;
     loop {
         let read = reader.read(&mut buffer).map_err(|error| broken(&error))?;

@@ -63,7 +63,7 @@ fn look(app: &App, job: &Job) -> Option<Snapshot> {
         id: view.facts.next_offset(),
         state: summarize(view),
         tables: job.planned.read_tables().map(|id| table(job, view, id)).collect(),
-        progress: progress(app, view, None),
+        progress: progress(app, view, app.known_end(job.id()).as_deref()),
         waiting: waiting_for(app, job, view).map(|told| told.value()),
         end: view.end.clone(),
     })
@@ -75,12 +75,18 @@ async fn tell_events(app: &Shared, job: &Job, last: Option<u64>, out: &Out) {
         let caught_up = app.book.wait(job.id(), |view| (view.facts.next_offset() >= last).then_some(()));
         let _ = tokio::time::timeout(APPEAR_WAIT, caught_up).await;
     }
+    app.settled(job.id()).await;
     let Some(mut changes) = app.book.changes_of(job.id()) else { return };
     let mut told: Option<Snapshot> = look(app, job).filter(|now| last == Some(now.id));
     let mut spoken = Instant::now();
     loop {
         changes.borrow_and_update();
         app.touch(job.id());
+        app.settled(job.id()).await;
+        // The last progress is that of the end.
+        if app.book.view(job.id(), |view| view.end == Some(End::Done)) == Some(true) {
+            let _ = app.within(read_end(app, job)).await;
+        }
         let Some(now) = look(app, job) else {
             let error = json!({"state": "expired", "error": {"code": "gone", "text": "the job was removed"}});
             out.send(event("end", None, &error)).await;

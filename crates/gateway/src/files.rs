@@ -137,16 +137,15 @@ impl Upload {
         };
         let sending = async {
             let mut under_way = FuturesUnordered::new();
-            while let Some(chunk) = chunks.recv().await {
-                under_way.push(self.send_chunk(app, job, chunk));
-                while under_way.len() >= FILE_CHUNKS_AT_ONCE
-                    && let Some(sent) = under_way.next().await
-                {
-                    sent?;
+            let mut more = true;
+            while more || !under_way.is_empty() {
+                tokio::select! {
+                    Some(sent) = under_way.next() => sent?,
+                    chunk = chunks.recv(), if more && under_way.len() < FILE_CHUNKS_AT_ONCE => match chunk {
+                        Some(chunk) => under_way.push(self.send_chunk(app, job, chunk)),
+                        None => more = false,
+                    },
                 }
-            }
-            while let Some(sent) = under_way.next().await {
-                sent?;
             }
             Ok::<(), Problem>(())
         };

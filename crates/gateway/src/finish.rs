@@ -39,6 +39,7 @@ pub(crate) async fn finish(
     let job = app.job(&tenant, &id).await?;
     let table = job.table(&table)?;
     let asked: Finish = receive_json(&app, &headers, body).await?;
+    app.settled(job.id()).await;
     let closed = app.book.view(job.id(), |view| what_closes(&asked, &view.facts, table));
     let closed = closed.ok_or_else(|| gone(job.id()))??;
     close(&app, &job, table, closed).await.map(Json)
@@ -172,6 +173,7 @@ pub(crate) async fn missing(
 ) -> Result<Json<Value>, Problem> {
     let job = app.job(&tenant, &id).await?;
     app.touch(job.id());
+    app.settled(job.id()).await;
     let totals = totals(&parameters)?;
     for table in totals.keys() {
         job.table(table)?;

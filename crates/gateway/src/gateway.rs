@@ -34,9 +34,7 @@ impl Gateway {
     ///
     /// The link stays the caller's: close it after [`Gateway::shutdown`].
     pub async fn start(link: Link, settings: GatewaySettings) -> Result<Self, Error> {
-        if settings.tokens_file.is_none() && !settings.listen.ip().is_loopback() {
-            return Err(Error::Unsafe(settings.listen));
-        }
+        settings.check()?;
         let tokens = settings.tokens_file.as_deref().map(Tokens::open).transpose()?.map(Arc::new);
         let unheard = |source| Error::Listen { address: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).await.map_err(unheard)?;
@@ -57,7 +55,6 @@ impl Gateway {
         let serving =
             serve(listener, router(app), limits.connections, limits.idle, ending.clone(), connections.clone());
         let serving = tokio::spawn(serving);
-        tracing::info!(%address, "the gateway listens");
         Ok(Self { address, membership, ending, connections, serving })
     }
 

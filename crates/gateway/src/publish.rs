@@ -30,7 +30,9 @@ pub(crate) async fn deliver(
     patience: Patience,
 ) -> Result<(), Problem> {
     send(app, job, header, payload, patience).await?;
-    app.within(app.receipts.write(job.id(), header.table, header.number)).await?
+    app.within(app.receipts.write(job.id(), header.table, header.number)).await??;
+    app.settled(job.id()).await;
+    Ok(())
 }
 
 /// Whether the chunk is in the cluster already, as far as this gateway knows.

@@ -64,6 +64,9 @@ impl<'a> ResultsLog<'a> {
                 }
             };
             self.reader = None;
+            // A lone broker whose power was cut may have lost the end of the log, and uses its offsets again: what was read
+            // before is read again, and known by its identity.
+            self.next = 0;
             session.met(&error);
             // A log that is not there may be one whose broker is just coming back; if its job is gone, `next` knows.
             if !error.is_temporary() && !matches!(error, tenaz_rabbit::Error::NotFound { .. }) {

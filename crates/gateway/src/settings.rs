@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use tenaz_cluster::Patience;
 
+use crate::Error;
+use crate::tokens::Tokens;
+
 /// How to run a gateway.
 #[derive(Debug, Clone)]
 pub struct GatewaySettings {
@@ -33,6 +36,15 @@ impl GatewaySettings {
             patience: Patience::default(),
             limits: Limits::default(),
             temp_dir: std::env::temp_dir(),
+        }
+    }
+
+    /// Finds mistakes that need no broker to be found.
+    pub fn check(&self) -> Result<(), Error> {
+        match &self.tokens_file {
+            Some(path) => Tokens::open(path).map(drop),
+            None if !self.listen.ip().is_loopback() => Err(Error::Unsafe(self.listen)),
+            None => Ok(()),
         }
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn line(app: &App, view: &JobView) -> Value {
         "workload": card.workload,
         "state": summarize(view),
         "created": rfc3339(card.created_ms),
-        "progress": progress(app, view, None),
+        "progress": progress(app, view, app.known_end(&card.id).as_deref()),
     })
 }
 
@@ -134,6 +134,7 @@ pub(crate) fn waiting_for(app: &App, job: &Job, view: &JobView) -> Option<Told> 
 
 /// Everything about a job.
 pub(crate) async fn describe(app: &App, job: &Job) -> Result<Value, Problem> {
+    app.settled(job.id()).await;
     let end = match app.book.view(job.id(), |view| view.end == Some(End::Done)) {
         Some(true) => Some(app.within(read_end(app, job)).await??),
         _ => None,

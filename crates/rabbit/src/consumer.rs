@@ -1,7 +1,7 @@
 //! Consuming from a work queue: every message is given to one consumer, and to another if that one goes away.
 
 use futures::StreamExt;
-use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
+use lapin::options::{BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
 use lapin::types::FieldTable;
 
 use crate::{
@@ -15,8 +15,39 @@ use crate::{
 #[derive(Debug)]
 pub struct Consumer {
     queue: String,
-    deliveries: lapin::Consumer,
+    deliveries: Deliveries,
     acker: Acker,
+}
+
+/// What a channel delivers. Dropping it cancels the subscription in good order: the broker's answer is waited for before
+/// the channel can be closed. lapin takes an answer that comes after the close for a fault, and gives up the connection.
+#[derive(Debug)]
+pub(crate) struct Deliveries {
+    inner: Option<lapin::Consumer>,
+    channel: lapin::Channel,
+}
+
+impl Deliveries {
+    pub(crate) fn new(inner: lapin::Consumer, channel: lapin::Channel) -> Self {
+        Self { inner: Some(inner), channel }
+    }
+
+    pub(crate) async fn next(&mut self) -> Option<lapin::Result<lapin::message::Delivery>> {
+        self.inner.as_mut()?.next().await
+    }
+}
+
+impl Drop for Deliveries {
+    fn drop(&mut self) {
+        let (Some(inner), Ok(runtime)) = (self.inner.take(), tokio::runtime::Handle::try_current()) else { return };
+        let channel = self.channel.clone();
+        runtime.spawn(async move {
+            let tag = inner.tag();
+            // If this fails, channel or connection are gone, and the subscription with them.
+            drop(channel.basic_cancel(tag, BasicCancelOptions::default()).await);
+            drop((inner, channel));
+        });
+    }
 }
 
 impl Consumer {
@@ -28,6 +59,7 @@ impl Consumer {
         let deliveries =
             channel.basic_consume(name, "".into(), BasicConsumeOptions::default(), FieldTable::default()).await;
         let deliveries = deliveries.map_err(|error| while_using(queue, &error))?;
+        let deliveries = Deliveries::new(deliveries, channel.clone());
         Ok(Consumer { queue: queue.to_owned(), deliveries, acker: Acker { channel } })
     }
 

@@ -63,6 +63,8 @@ pub(crate) fn while_using(name: &str, error: &lapin::Error) -> Error {
                 NOT_FOUND if detail.contains("no queue") || detail.contains("no exchange") => Error::NotFound { name },
                 NOT_FOUND => Error::NotReady { name, detail },
                 RESOURCE_LOCKED => Error::Locked { name },
+                // A stream that is just being made, or whose node is coming back.
+                PRECONDITION_FAILED if detail.contains("does not have a replica") => Error::NotReady { name, detail },
                 PRECONDITION_FAILED => Error::Precondition { name, detail },
                 NOT_ALLOWED | NOT_IMPLEMENTED => Error::Unsupported { name, detail },
                 _ => Error::Lost(detail),

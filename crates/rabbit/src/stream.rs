@@ -1,6 +1,5 @@
 //! Reading a stream: a log in which reading removes nothing.
 
-use futures::StreamExt;
 use lapin::{
     options::{BasicConsumeOptions, BasicQosOptions},
     types::{AMQPValue, FieldTable},
@@ -8,7 +7,7 @@ use lapin::{
 
 use crate::{
     connection::Connection,
-    consumer::Acker,
+    consumer::{Acker, Deliveries},
     error::{Error, Result},
     lapin_errors::{lost, short, while_using},
     message::{Properties, StreamMessage, number_header},
@@ -32,7 +31,7 @@ pub enum Offset {
 #[derive(Debug)]
 pub struct StreamReader {
     stream: String,
-    deliveries: lapin::Consumer,
+    deliveries: Deliveries,
     acker: Acker,
     from: u64,
     /// Messages taken and not yet acknowledged; acknowledging is what makes the broker send more.
@@ -59,7 +58,7 @@ impl StreamReader {
         let deliveries = deliveries.map_err(|error| while_using(stream, &error))?;
         Ok(StreamReader {
             stream: stream.to_owned(),
-            deliveries,
+            deliveries: Deliveries::new(deliveries, channel.clone()),
             acker: Acker::new(channel),
             from: if let Offset::Next(offset) = from { offset } else { 0 },
             taken: 0,

@@ -55,6 +55,18 @@ pub enum Error {
         /// The counts.
         imbalance: tenaz_core::Imbalance,
     },
+    /// Whoever uploaded the data counted other records than there are.
+    #[error(
+        "{what}: {promised} records were announced, but {found} arrived; whoever uploaded it counted wrong, or sent other data"
+    )]
+    Miscounted {
+        /// The table or chunk.
+        what: String,
+        /// Records announced.
+        promised: u64,
+        /// Records found.
+        found: u64,
+    },
     /// Planning or a task failed.
     #[error(transparent)]
     Engine(#[from] tenaz_engine::Error),

@@ -14,6 +14,7 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
             patience: process::patience(&args.broker),
             ..GatewaySettings::new(args.listen)
         };
+        settings.check().map_err(|error| crate::outcome::Usage(error.to_string()))?;
         let link = process::link(&args.broker, "gateway").await?;
         let gateway = Gateway::start(link.clone(), settings).await?;
         let url = args.url.clone().unwrap_or_else(|| format!("http://{}", gateway.local_addr()));

@@ -202,10 +202,11 @@ fn a_file_whose_connection_is_cut_is_incomplete_until_it_is_sent_again() {
         let worker = Worker::join(&deployment).await;
         let gateway = deployment.gateway().await;
         let mut request = shop(&["large"]);
-        request["chunk_bytes"] = json!(2048);
+        request["chunk_bytes"] = json!(8192);
         let job = create(&gateway, &request).await;
         let table = format!("/v1/jobs/{job}/tables/sales");
-        let file = sales_file(1000);
+        // Far more than a chunker may want to see before it knows where a record ends.
+        let file = sales_file(20_000);
         let mut socket = gateway.begin("PUT", &format!("{table}/data"), file.len()).await;
         socket.write_all(&file[..file.len() / 2]).await.unwrap();
         let arrived = || async { worker.depth(&job, 0).await.unwrap() > 3 };
@@ -213,9 +214,9 @@ fn a_file_whose_connection_is_cut_is_incomplete_until_it_is_sent_again() {
         drop(socket);
         gateway.post(&format!("{table}/finish"), &json!({"files": [1]})).await.problem(409, "contradiction");
         let sent = gateway.put(&format!("{table}/data"), &file).await.ok(200);
-        let chunks = cut(&file, 2048).len();
+        let chunks = cut(&file, 8192).len();
         assert_eq!(sent["chunks"], chunks);
-        assert_eq!((&sent["records"], &sent["missing"]), (&json!(1000), &json!([])));
+        assert_eq!((&sent["records"], &sent["missing"]), (&json!(20_000), &json!([])));
         assert_eq!(gateway.put(&format!("{table}/data"), &file).await.ok(200), sent, "the same again");
         gateway.stop().await;
         worker.leave().await;

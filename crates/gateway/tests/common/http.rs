@@ -7,6 +7,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
+use super::soon;
+
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
@@ -83,7 +85,7 @@ impl Client {
 
     pub(crate) async fn send(&self, method: &str, path: &str, body: &[u8]) -> Response {
         let mut stream = self.open(method, path, body).await;
-        let body = stream.rest().await;
+        let body = soon(format!("the body of {method} {path}"), stream.rest()).await;
         Response { status: stream.status, headers: stream.headers, body }
     }
 
@@ -92,7 +94,7 @@ impl Client {
         let mut socket = self.begin(method, path, body.len()).await;
         // A server that refuses may not read everything.
         let _ = socket.write_all(body).await;
-        Stream::read(socket).await
+        soon(format!("{method} {path}"), Stream::read(socket)).await
     }
 
     /// Sends the head of a request.

@@ -60,6 +60,14 @@ pub(crate) fn with_broker<F: Future<Output = ()>>(test: impl FnOnce(Deployment) 
     }
 }
 
+/// Names what hangs.
+pub(crate) async fn soon<T>(what: impl std::fmt::Display, work: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(DEADLINE, work).await {
+        Ok(done) => done,
+        Err(_) => panic!("this hangs: {what}"),
+    }
+}
+
 /// Asks again until the answer is yes.
 pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
     let deadline = tokio::time::Instant::now() + DEADLINE;
@@ -86,7 +94,7 @@ impl Deployment {
     pub(crate) async fn link(&self) -> Link {
         let settings =
             LinkSettings { broker: self.broker.clone(), names: self.names.clone(), connection_name: "test".to_owned() };
-        Link::open(settings).await.unwrap()
+        soon("opening a link", Link::open(settings)).await.unwrap()
     }
 
     /// A gateway with default settings.
@@ -98,7 +106,7 @@ impl Deployment {
         let mut settings = GatewaySettings::new("127.0.0.1:0".parse().unwrap());
         change(&mut settings);
         let link = self.link().await;
-        let gateway = Gateway::start(link.clone(), settings).await.unwrap();
+        let gateway = soon("starting a gateway", Gateway::start(link.clone(), settings)).await.unwrap();
         let client = Client::to(gateway.local_addr());
         TestGateway { gateway, link, client }
     }
@@ -112,8 +120,8 @@ pub(crate) struct TestGateway {
 
 impl TestGateway {
     pub(crate) async fn stop(self) {
-        self.gateway.shutdown(Duration::from_secs(5)).await;
-        self.link.close().await;
+        soon("shutting down", self.gateway.shutdown(Duration::from_secs(5))).await;
+        soon("closing a link", self.link.close()).await;
     }
 }
 

@@ -14,7 +14,7 @@ use tenaz_rabbit::Consumer;
 use tenaz_runtime::cluster::{ChunkAccount, RowsHeader, encode};
 use tenaz_runtime::reject_schema;
 
-use super::{DEADLINE, Deployment, SHOP};
+use super::{DEADLINE, Deployment, SHOP, soon};
 
 /// A member that says it is a worker.
 pub(crate) struct Worker {
@@ -31,15 +31,15 @@ impl Worker {
     /// Workers clean up, too: which member does it for a job is decided by its id.
     pub(crate) async fn join_with(deployment: &Deployment, patience: Patience) -> Self {
         let link = deployment.link().await;
-        let book = Book::open(&link).await.unwrap();
+        let book = soon("opening a book", Book::open(&link)).await.unwrap();
         let membership = Membership::join(&link, Role::Worker, Membership::new_id().unwrap(), |_| {});
         Janitor::start(&link, &book, &membership, patience);
         Self { link, book, membership }
     }
 
     pub(crate) async fn leave(self) {
-        self.membership.leave().await;
-        self.link.close().await;
+        soon("leaving", self.membership.leave()).await;
+        soon("closing a link", self.link.close()).await;
     }
 
     /// Takes everything that is in a work queue, each message acknowledged.

@@ -320,7 +320,7 @@ pub(super) fn fail(shop: &Arc<Shop>, job: &JobId, code: &str, reason: String) {
 fn code_of(error: &Error) -> &'static str {
     match error {
         Error::Strict(_) => "bad_record",
-        Error::Imbalance { .. } => "imbalance",
+        Error::Imbalance { .. } | Error::Miscounted { .. } => "imbalance",
         Error::Crashed { .. } => "crashed",
         Error::Temporary { .. } => "no_disk",
         Error::Cluster(_) => "bad_message",

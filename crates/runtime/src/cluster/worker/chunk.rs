@@ -82,10 +82,8 @@ fn account_for(
     let rejected = decoded.rejects.len() as u64;
     let records = header.records.unwrap_or(accepted + rejected);
     if records != accepted + rejected {
-        let counts = tenaz_core::TableLedger { records, accepted, rejected };
-        let imbalance = tenaz_core::Imbalance { table: usize::from(header.table.0), counts };
-        let table = format!("{} (chunk {} of {})", job.table_name(header.table), header.number, header.file);
-        return Err(Error::Imbalance { table, imbalance });
+        let what = format!("chunk {} of table {} ({})", header.number, job.table_name(header.table), header.file);
+        return Err(Error::Miscounted { what, promised: records, found: accepted + rejected });
     }
     let mut account = ChunkAccount { records, accepted, rejected, bytes, ..ChunkAccount::default() };
     if rejected == 0 {

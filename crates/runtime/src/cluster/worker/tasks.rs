@@ -165,9 +165,8 @@ pub(super) fn conclude(job: &SharedJob, closed: &BTreeMap<TableId, ClosedTable>)
         table.bytes = promised.map_or(0, |closed| closed.bytes);
         let records = promised.and_then(|closed| closed.records).unwrap_or(table.records);
         if records != table.accepted + table.rejected {
-            let counts = tenaz_core::TableLedger { records, accepted: table.accepted, rejected: table.rejected };
-            let imbalance = tenaz_core::Imbalance { table: usize::from(id.0), counts };
-            return Err(Error::Imbalance { table: table.name, imbalance });
+            let found = table.accepted + table.rejected;
+            return Err(Error::Miscounted { what: format!("table {}", table.name), promised: records, found });
         }
         tables.push(table);
     }

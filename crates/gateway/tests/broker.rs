@@ -1,0 +1,143 @@
+//! Brokers that crash or block. Every test has a node of its own.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use common::http::Client;
+use common::worker::{Worker, id};
+use common::{Deployment, create, eventually, run, shop, start_node};
+use serde_json::json;
+use tenaz_rabbit::node::PrivateNode;
+
+const CHUNKS: u64 = 120;
+const SENDERS: u64 = 4;
+const KILL_AFTER: u64 = 30;
+
+/// Sends a share of the chunks, one after the other, each until it is received. Counts those.
+async fn send_share(clients: [Client; 2], job: String, sender: u64, received: &AtomicU64) {
+    for number in (sender..CHUNKS).step_by(SENDERS as usize) {
+        let path = format!("/v1/jobs/{job}/tables/sales/chunks/{number}");
+        let client = &clients[(number / SENDERS % 2) as usize];
+        let answer = client.put(&path, format!("{number},a\n").as_bytes()).await.ok(200);
+        assert!(answer["status"] == "received" || answer["status"] == "duplicate", "{answer}");
+        received.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Waits until the broker would know the job's queues again after a crash.
+async fn recorded(node: &PrivateNode, deployment: &Deployment, job: &str) {
+    let queue = deployment.names.chunks(&id(job), 0);
+    node.wait_until_recorded(&[&queue]).await.unwrap();
+}
+
+#[test]
+fn uploads_wait_while_the_broker_is_killed_and_restarted_and_nothing_is_lost() {
+    run(async {
+        let Some(mut node) = start_node("gateway-killed").await else { return };
+        let deployment = Deployment::on(node.settings());
+        let worker = Worker::join(&deployment).await;
+        let patient = |settings: &mut tenaz_gateway::GatewaySettings| {
+            settings.limits.broker_wait = Duration::from_secs(100);
+        };
+        let (first, second) = (deployment.gateway_with(patient).await, deployment.gateway_with(patient).await);
+        let job = create(&first, &shop(&["large"])).await;
+        recorded(&node, &deployment, &job).await;
+        let received = AtomicU64::new(0);
+        let sending = (0..SENDERS)
+            .map(|sender| send_share([first.client.clone(), second.client.clone()], job.clone(), sender, &received));
+        let chaos = async {
+            let enough = || async { received.load(Ordering::SeqCst) >= KILL_AFTER };
+            eventually("enough is uploaded", enough).await;
+            let before = node.pid().unwrap();
+            node.kill().await.unwrap();
+            let away = || async { first.get("/readyz").await.status == 503 };
+            eventually("the gateway knows", away).await;
+            first.get("/readyz").await.problem(503, "broker_away");
+            assert!(received.load(Ordering::SeqCst) < CHUNKS, "killed too late");
+            node.restart().await.unwrap();
+            assert_ne!(node.pid().unwrap(), before);
+        };
+        tokio::join!(futures::future::join_all(sending), chaos);
+        let finish = json!({"chunks": CHUNKS, "records": CHUNKS, "bytes": 1});
+        let path = format!("/v1/jobs/{job}/tables/sales/finish");
+        let finished = second.post(&path, &finish).await.ok(200);
+        assert_eq!(finished["missing"], json!([]), "every receipt is there");
+        // Every chunk is in the queue. One whose confirm was in doubt may be there twice.
+        let mut taken = BTreeSet::new();
+        while taken.len() < CHUNKS as usize {
+            for (header, payload) in worker.take_chunks(&job, 0, 1).await {
+                assert_eq!(payload, format!("{},a\n", header.number).into_bytes());
+                taken.insert(header.number);
+            }
+        }
+        assert_eq!(taken, (0..CHUNKS).collect());
+        let state = first.get(&format!("/v1/jobs/{job}")).await.ok(200);
+        assert_eq!(state["state"], "processing");
+        first.stop().await;
+        second.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_stream_goes_on_where_it_was_when_the_broker_comes_back() {
+    run(async {
+        let Some(mut node) = start_node("gateway-stream").await else { return };
+        let deployment = Deployment::on(node.settings());
+        let worker = Worker::join(&deployment).await;
+        let gateway =
+            deployment.gateway_with(|settings| settings.limits.broker_wait = Duration::from_millis(500)).await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        recorded(&node, &deployment, &job).await;
+        let mut rows = gateway.open("GET", &format!("/v1/jobs/{job}/results/large"), b"").await;
+        worker.write_rows(&job, 0, &[(11, "tea")]).await;
+        assert_eq!(rows.line().await.unwrap(), r#"{"row":{"n":11,"item":"tea"}}"#);
+        node.kill().await.unwrap();
+        let path = format!("/v1/jobs/{job}/tables/sales/chunks/0");
+        gateway.put(&path, b"11,a\n").await.problem(503, "broker_away");
+        let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
+        assert_eq!(state["waiting_for"]["code"], "broker", "{state}");
+        node.restart().await.unwrap();
+        worker.write_rows(&job, 1, &[(12, "milk")]).await;
+        worker.finish(&job, 2).await;
+        assert_eq!(rows.line().await.unwrap(), r#"{"row":{"n":12,"item":"milk"}}"#);
+        assert!(rows.line().await.unwrap().starts_with(r#"{"end":{"rows":2,"#));
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn while_the_broker_blocks_publishers_uploads_wait_and_new_jobs_are_refused() {
+    run(async {
+        let Some(node) = start_node("gateway-alarm").await else { return };
+        let deployment = Deployment::on(node.settings());
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway_with(|settings| settings.limits.broker_wait = Duration::from_secs(5)).await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        node.ctl(&["set_vm_memory_high_watermark", "absolute", "1"]).await.unwrap();
+        let client = gateway.client.clone();
+        let path = format!("/v1/jobs/{job}/tables/sales/chunks");
+        let uploading = tokio::spawn(async move {
+            for number in 0..20 {
+                client.put(&format!("{path}/{number}"), b"11,a\n").await.ok(200);
+            }
+        });
+        let blocked = || async { gateway.get("/readyz").await.ok(200)["broker_blocked"] == true };
+        eventually("the broker blocks", blocked).await;
+        gateway.post("/v1/jobs", &shop(&["large"])).await.problem(503, "broker_alarm");
+        let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
+        assert_eq!(state["waiting_for"]["code"], "broker");
+        // Longer than a request waits for a broker that is away.
+        tokio::time::sleep(Duration::from_secs(7)).await;
+        assert!(!uploading.is_finished(), "it waits");
+        node.ctl(&["set_vm_memory_high_watermark", "absolute", "4GB"]).await.unwrap();
+        uploading.await.unwrap();
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
