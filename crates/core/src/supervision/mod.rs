@@ -1,0 +1,5 @@
+//! Keeping processes alive, as plain values: what is seen of them goes in with the time, what to do about it comes out.
+
+mod process;
+
+pub use process::{Ending, Incarnation, ProcessName, ProcessRole};

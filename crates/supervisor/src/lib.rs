@@ -1,0 +1,3 @@
+//! Keeps the processes of a cluster alive.
+
+pub mod backend;

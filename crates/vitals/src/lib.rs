@@ -1,0 +1,1 @@
+//! What every process of a cluster shows of itself.
