@@ -8,6 +8,7 @@
 
 pub mod backend;
 pub mod census;
+pub mod chaos;
 mod clock;
 pub mod command;
 pub mod config;
@@ -21,6 +22,7 @@ mod lock;
 mod log_file;
 mod nearest;
 pub mod records;
+pub mod stop;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;
