@@ -34,5 +34,5 @@ pub use link::{Link, LinkSettings, Session};
 pub use log::{LogMessage, read_log};
 pub use membership::{Membership, Seen};
 pub use names::Names;
-pub use spec::{Control, FileEntry, JobSpec, QueryEnd, ResultEnd, TableEnd, WorkloadText};
+pub use spec::{Control, JobSpec, QueryEnd, ResultEnd, TableEnd};
 pub use wipe::{Wiped, wipe};
