@@ -1,10 +1,18 @@
 //! Where processes run: one small interface, three back-ends.
 
+pub mod docker;
+pub mod limits;
+mod orders;
+pub mod systemd;
+mod time;
+
 use std::path::PathBuf;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
+
+use self::orders::last_of;
 
 /// A process as it really is, or was when it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
