@@ -58,14 +58,6 @@ pub enum Error {
         /// The machines there are.
         known: String,
     },
-    /// This build has no such back-end.
-    #[error(
-        "machines with back-end {kind:?} cannot be supervised by this program: use another build, or back-end = \"processes\""
-    )]
-    NoBackEnd {
-        /// Its name.
-        kind: &'static str,
-    },
     /// Processes of the cluster that would not go.
     #[error(
         "these processes of the cluster cannot be ended: {names}; look at them with ps, and try `tenaz down` again"

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tenaz_core::{Ending, Fence, Incarnation, ProcessName, ProcessRole, SupervisorId, Term};
 
+use crate::backend::docker::Docker;
 use crate::backend::processes::Processes;
+use crate::backend::systemd::Systemd;
 use crate::backend::{Backend, BackendError, Found};
 use crate::clock::unix_ms;
 use crate::config::{BackEnd, Config};
@@ -123,9 +125,8 @@ impl Executor {
         };
         let backend: Arc<dyn Backend> = match &found.back_end {
             BackEnd::Processes => Arc::new(Processes::new(home, config, machine)),
-            other @ (BackEnd::Docker(_) | BackEnd::Systemd(_)) => {
-                return Err(Error::NoBackEnd { kind: other.as_str() });
-            }
+            BackEnd::Docker(settings) => Arc::new(Docker::new(&settings.socket, &settings.label)?),
+            BackEnd::Systemd(settings) => Arc::new(Systemd::new(&settings.units, settings.user)?),
         };
         Ok(Self::with_backend(home, config, machine, backend))
     }
