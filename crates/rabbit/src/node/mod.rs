@@ -40,6 +40,11 @@ const POLL: Duration = Duration::from_millis(50);
 const START_ATTEMPTS: usize = 3;
 const LOG_LINES_IN_ERRORS: usize = 15;
 
+/// Whether this machine has what a private node needs; the error says what to install.
+pub fn find_installed() -> Result<()> {
+    process::server_script("rabbitmq-server").map(drop)
+}
+
 /// How to run a private node.
 #[derive(Debug, Clone)]
 pub struct NodeOptions {
