@@ -1,5 +1,8 @@
 //! Where processes run: one small interface, three back-ends.
 
+pub mod processes;
+mod watch;
+
 use std::path::PathBuf;
 
 use async_trait::async_trait;
