@@ -122,7 +122,8 @@ impl PidFd {
 
     /// Waits until it has ended.
     pub(crate) async fn ended(self) -> io::Result<Self> {
-        let watched = AsyncFd::register_with_interest(self.0, Interest::READABLE)?;
+        // SAFETY: an `OwnedFd` is open, and stays the same one until the `AsyncFd` that owns it is dropped or gives it back.
+        let watched = unsafe { AsyncFd::register_with_interest(self.0, Interest::READABLE) }?;
         watched.readable().await?.retain_ready();
         Ok(Self(watched.into_inner()))
     }
