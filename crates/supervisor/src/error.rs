@@ -1,5 +1,8 @@
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
+
+use tenaz_core::{ProcessName, SupervisorId};
 
 use crate::backend::BackendError;
 use crate::config::ConfigError;
@@ -65,6 +68,36 @@ pub enum Error {
     StillThere {
         /// `worker-1 (pid 12)`, with commas.
         names: String,
+    },
+    /// An address cannot be listened on.
+    #[error(
+        "cannot listen on {addr}: {source}; another program has that port, or cluster.toml names the wrong machine"
+    )]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// `cluster.toml` has no such supervisor.
+    #[error("cluster.toml has no supervisor {id}: it has {known}")]
+    NoSuchSupervisor {
+        /// What was asked for.
+        id: SupervisorId,
+        /// The supervisors there are.
+        known: String,
+    },
+    /// Another process is this supervisor.
+    #[error("{name} runs already; there can be one of each")]
+    RunsAlready {
+        /// Its name.
+        name: ProcessName,
+    },
+    /// No supervisor answers.
+    #[error("no supervisor answers ({detail}): `tenaz up` starts the cluster")]
+    NoAnswer {
+        /// What each of them did instead.
+        detail: String,
     },
     /// The thread that did the work is gone.
     #[error("the work was interrupted: {0}")]

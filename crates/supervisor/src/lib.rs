@@ -11,6 +11,7 @@ pub mod census;
 mod clock;
 pub mod command;
 pub mod config;
+mod driver;
 mod error;
 pub mod events;
 pub mod executor;
@@ -20,7 +21,10 @@ pub mod limits;
 mod lock;
 mod log_file;
 mod nearest;
+pub mod peers;
 pub mod records;
+pub mod status;
+mod supervisor;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;

@@ -1,7 +1,7 @@
 //! A cluster of shell scripts, for tests.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -105,6 +105,35 @@ impl Drop for TestCluster {
     }
 }
 
+/// A process that has nothing to do with the cluster, or belongs to another one.
+pub(crate) struct Decoy(std::process::Child);
+
+impl Decoy {
+    pub(crate) fn start(cluster_id: Option<&str>) -> Self {
+        let mut command = Command::new("sleep");
+        command.arg("1000").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some(id) = cluster_id {
+            command.env("TENAZ_CLUSTER_ID", id).env("TENAZ_NAME", "worker-1").env("TENAZ_INCARNATION", "1");
+        }
+        Self(command.spawn().unwrap())
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn lives(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Decoy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 pub(crate) fn name(text: &str) -> ProcessName {
     text.parse().unwrap()
 }
@@ -114,7 +143,8 @@ pub(crate) fn term(round: u64) -> Term {
 }
 
 pub(crate) fn start(name: &str, incarnation: u64) -> Order {
-    Order::Start { name: self::name(name), incarnation: Incarnation(incarnation), because: "test".to_owned() }
+    let streak = tenaz_core::Streak::default();
+    Order::Start { name: self::name(name), incarnation: Incarnation(incarnation), because: "test".to_owned(), streak }
 }
 
 pub(crate) fn kill(name: &str, incarnation: u64) -> Order {

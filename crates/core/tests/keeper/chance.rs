@@ -91,7 +91,7 @@ proptest! {
                 world.processes[i].nature = Nature::Good;
             }
         }
-        (world.asleep_until_ms, world.lose_orders) = (0, 0);
+        (world.asleep_until_ms, world.lose_orders) = (world.asleep_until_ms.min(world.now_ms), 0);
         world.run(20_000);
         let deadline = world.now_ms + 700_000;
         while world.now_ms < deadline && !world.is_settled() {

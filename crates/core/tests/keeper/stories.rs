@@ -89,7 +89,13 @@ fn failed_starts_in_a_row_end_as_given_up_with_the_exit_code() {
 fn a_start_that_cannot_even_be_tried_is_given_up_with_the_reason() {
     let mut world = workers(&[Nature::Good]);
     let name = world.processes[0].name.clone();
-    let seen = || KeeperEvent::Seen { name: name.clone(), running: None, ended: None, past: Past::default() };
+    let seen = || KeeperEvent::Seen {
+        name: name.clone(),
+        role: ProcessRole::Worker,
+        running: None,
+        ended: None,
+        past: Past::default(),
+    };
     let mut given_up = None;
     for _ in 0..1_000 {
         world.now_ms += TICK_MS;

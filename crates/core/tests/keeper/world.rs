@@ -58,6 +58,7 @@ pub(crate) struct Process {
     pub(crate) starts_ms: Vec<u64>,
     streak: Streak,
     lived_ms: Option<u64>,
+    ended_ms: u64,
     pub(crate) given_up: Option<String>,
     pub(crate) kills: usize,
 }
@@ -71,12 +72,19 @@ impl Process {
             given_up: self.given_up.clone(),
         };
         let running = self.life.is_some().then_some(self.incarnation);
-        KeeperEvent::Seen { name: self.name.clone(), running, ended: self.ended.filter(|_| running.is_none()), past }
+        KeeperEvent::Seen {
+            name: self.name.clone(),
+            role: self.role,
+            running,
+            ended: self.ended.filter(|_| running.is_none()),
+            past,
+        }
     }
 
     fn end(&mut self, ending: Ending, now_ms: u64) {
         if let Some(life) = self.life.take() {
             self.ended = Some((self.incarnation, ending));
+            self.ended_ms = now_ms;
             self.lived_ms = Some(now_ms - life.started_ms);
         }
     }
@@ -114,6 +122,7 @@ impl World {
             starts_ms: vec![],
             streak: Streak::default(),
             lived_ms: None,
+            ended_ms: 0,
             given_up: None,
             kills: 0,
         };
@@ -265,8 +274,7 @@ impl World {
             let brokers = self.processes.iter().filter(|p| p.role == ProcessRole::Broker);
             for broker in brokers {
                 // The leader cannot know of an end within the last moment.
-                let gone =
-                    broker.ended.is_some() && broker.starts_ms.last().is_some_and(|at| *at + 1_000 < self.now_ms);
+                let gone = broker.ended_ms.max(self.asleep_until_ms) + 3 * TICK_MS >= self.now_ms;
                 assert!(!broker.starts_ms.is_empty() && (broker.is_ready(self.now_ms) || gone), "{}", broker.name);
             }
         }

@@ -91,27 +91,20 @@ async fn the_census_finds_a_process_whose_record_is_lost() {
 #[tokio::test]
 async fn a_pid_that_belongs_to_another_process_now_is_not_signalled() {
     let cluster = TestCluster::new("wait");
-    let executor = cluster.executor();
-    cluster.start(&executor, "worker-1", 1).await;
-    // Records that mean strangers: a wrong start time, and a right one with the wrong mark.
-    let mut decoy = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-    let start_ticks = crate::kernel::Stat::of(decoy.id()).unwrap().start_ticks;
-    for start_ticks in [start_ticks + 1, start_ticks] {
+    let mut decoy = Decoy::start(None);
+    let start_ticks = crate::kernel::Stat::of(decoy.pid()).unwrap().start_ticks;
+    // Records that mean a stranger: with a wrong start time, and with the right one, but then the mark is missing.
+    for (life, start_ticks) in [(1, start_ticks + 1), (2, start_ticks)] {
+        cluster.start(&cluster.executor(), "worker-1", life).await;
         let mut record = cluster.home.records().read(&name("worker-1")).unwrap();
-        record.life = Some(crate::records::Life { pid: decoy.id(), start_ticks });
+        record.life = Some(crate::records::Life { pid: decoy.pid(), start_ticks });
         cluster.home.records().write(&record).unwrap();
-        let fresh = cluster.executor();
-        assert_eq!(fresh.execute(term(1), &kill("worker-1", 1)).await, OrderResult::Done, "the real one is found");
+        let executor = cluster.executor();
+        assert_eq!(executor.execute(term(1), &kill("worker-1", life)).await, OrderResult::Done);
         until(async || census::heads(cluster.home.id()).is_empty()).await;
-        assert!(decoy.try_wait().unwrap().is_none());
-        assert!(!look(&fresh, "worker-1").await.found.is_running());
-        let incarnation = 2 + u64::from(start_ticks % 2);
-        let _ = fresh.execute(term(1), &start("worker-1", incarnation)).await;
-        let _ = fresh.execute(term(1), &kill("worker-1", incarnation)).await;
-        until(async || census::heads(cluster.home.id()).is_empty()).await;
+        assert!(!look(&executor, "worker-1").await.found.is_running());
     }
-    decoy.kill().unwrap();
-    decoy.wait().unwrap();
+    assert!(decoy.lives());
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Ending, Incarnation, ProcessName};
+use super::super::{Ending, Incarnation, ProcessName, ProcessRole};
 
 /// What is seen of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum KeeperEvent {
     Seen {
         /// The process.
         name: ProcessName,
+        /// What it does.
+        role: ProcessRole,
         /// The life that runs, if one does.
         running: Option<Incarnation>,
         /// The life that ended last, and how, if none runs. Neither: it was never started.

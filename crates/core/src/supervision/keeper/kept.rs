@@ -317,7 +317,7 @@ impl Kept {
         let (policy, now_ms) = (rules.policy, rules.now_ms);
         let in_view = self.in_view(policy, now_ms);
         let Phase::Running { life, since_ms, killed } = &mut self.phase else { return };
-        if !in_view || killed.is_some_and(|(at, _)| now_ms - at < policy.hang_after_ms) {
+        if !in_view {
             return;
         }
         let for_ms = now_ms - *since_ms;
@@ -326,6 +326,9 @@ impl Kept {
         let asked = vital.was_ready || for_ms + policy.hang_after_ms >= policy.start_within_ms;
         if asked && vital.ask(policy, now_ms) {
             actions.push(KeeperAction::Probe { name: self.name.clone(), incarnation: *life });
+        }
+        if killed.is_some_and(|(at, _)| now_ms - at < policy.hang_after_ms) {
+            return;
         }
         let trouble = match vital.was_ready {
             true => vital.trouble(policy, now_ms),

@@ -23,7 +23,8 @@ use kept::{Hold, Kept, Phase, Rules};
 ///
 /// let name = ProcessName::numbered(ProcessRole::Worker, 1);
 /// let mut keeper = Keeper::new(KeeperPolicy::default(), 7, [(name.clone(), ProcessRole::Worker)], 0);
-/// let seen = KeeperEvent::Seen { name: name.clone(), running: None, ended: None, past: Past::default() };
+/// let role = ProcessRole::Worker;
+/// let seen = KeeperEvent::Seen { name: name.clone(), role, running: None, ended: None, past: Past::default() };
 /// let actions = keeper.handle(seen, 10);
 /// assert!(matches!(&actions[..], [KeeperAction::Start { incarnation: Incarnation(1), .. }]));
 /// ```
@@ -53,13 +54,18 @@ impl Keeper {
         Self { policy, seed, kept, now_ms, began_ms: now_ms, ticked_ms: now_ms, closed: false }
     }
 
-    /// What happened, and what to do about it, in this order. What is said of unknown processes is ignored.
+    /// What happened, and what to do about it, in this order. Processes that are seen are kept from then on, even if nobody
+    /// had named them before (Docker and systemd know by themselves what they have).
     pub fn handle(&mut self, event: KeeperEvent, now_ms: u64) -> Vec<KeeperAction> {
         self.now_ms = self.now_ms.max(now_ms);
         let now_ms = self.now_ms;
         let mut actions = Vec::new();
         match event {
-            KeeperEvent::Seen { name, running, ended, past } => {
+            KeeperEvent::Seen { name, role, running, ended, past } => {
+                let known = self.kept.values().any(|kept| kept.name == name);
+                if !known {
+                    self.kept.insert((role, name.clone()), Kept::new(name.clone(), role));
+                }
                 self.with(&name, |kept, rules| kept.see(running, ended, &past, rules));
             }
             KeeperEvent::Heard { name, incarnation, ready, draining, pulse } => {
