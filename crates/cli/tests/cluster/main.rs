@@ -10,4 +10,5 @@ mod chaos;
 mod clients;
 mod gateways;
 mod jobs;
+mod vitals;
 mod workers;
