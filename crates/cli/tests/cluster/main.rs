@@ -13,4 +13,5 @@ mod healing;
 mod jobs;
 mod leaders;
 mod ups_and_downs;
+mod vitals;
 mod workers;

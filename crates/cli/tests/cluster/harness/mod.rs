@@ -87,8 +87,12 @@ impl Cluster {
 
     /// One more worker with one thread, ready to work.
     pub fn add_worker(&mut self, faults: &str) -> usize {
+        self.add_worker_with(&["--faults", faults])
+    }
+
+    pub fn add_worker_with(&mut self, options: &[&str]) -> usize {
         let name = format!("worker-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let worker = self.process(&name, &["worker", "--threads", "1", "--faults", faults]);
+        let worker = self.process(&name, &[&["worker", "--threads", "1"], options].concat());
         self.workers.push(worker);
         self.workers.len() - 1
     }

@@ -9,6 +9,7 @@ use tenaz_cluster::JobSpec;
 use tenaz_core::{JobId, Partition, StageId, TableId, Topology};
 use tenaz_csv::Decoder;
 use tenaz_engine::{EdgeInput, JobPlan, LeafRunner, Workload};
+use tenaz_vitals::WorkerMetrics;
 
 use super::board::Board;
 use super::fault::Faults;
@@ -28,6 +29,7 @@ pub(super) struct SharedJob {
     pub(super) budget: Arc<Budget>,
     pub(super) board: Arc<Board>,
     pub(super) faults: Faults,
+    pub(super) metrics: WorkerMetrics,
     memory_bytes: usize,
     temp_dir: PathBuf,
     threads: usize,
@@ -72,6 +74,7 @@ impl SharedJob {
             budget: Arc::clone(&shop.budget),
             board: Arc::clone(&shop.board),
             faults: settings.faults.clone(),
+            metrics: shop.metrics.clone(),
             readers,
             workload,
             plan,
