@@ -20,3 +20,5 @@ pub const MAX_QUOTED_BYTES: usize = 256 << 10;
 pub const MAX_QUOTED_CHARS: usize = 500;
 /// Bytes of the output of `systemctl` that are read.
 pub const MAX_SHOWN_BYTES: usize = 4 << 20;
+/// So much earlier than its noted start a container may have begun to write.
+pub const START_SLACK_MS: u64 = 200;
