@@ -1,3 +1,32 @@
 //! Keeps the processes of a cluster alive.
+//!
+//! The truth about a process is the kernel's: it is found in `/proc` by the mark in its environment, watched and
+//! signalled through a pidfd. Files in the cluster's directory ([`home`]) are history and a cache. Nothing here can change an
+//! answer: workers, gateways and the broker's logs stay right without any supervisor.
+//!
+//! This crate never signals a process that does not carry this cluster's mark.
 
 pub mod backend;
+pub mod census;
+mod clock;
+pub mod command;
+pub mod config;
+mod error;
+pub mod events;
+pub mod executor;
+pub mod home;
+mod kernel;
+pub mod limits;
+mod lock;
+mod log_file;
+mod nearest;
+pub mod records;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod testing;
+
+pub use clock::{rfc3339, unix_ms};
+pub use config::{Config, ConfigError};
+pub use error::Error;
+pub use executor::Executor;
+pub use home::Home;

@@ -9,5 +9,8 @@ mod brokers;
 mod chaos;
 mod clients;
 mod gateways;
+mod healing;
 mod jobs;
+mod leaders;
+mod ups_and_downs;
 mod workers;

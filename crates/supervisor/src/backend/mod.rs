@@ -3,8 +3,10 @@
 pub mod docker;
 pub mod limits;
 mod orders;
+pub mod processes;
 pub mod systemd;
 mod time;
+mod watch;
 
 use std::path::PathBuf;
 

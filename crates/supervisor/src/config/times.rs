@@ -1,0 +1,33 @@
+//! Times as people write them: `500ms`, `90s`, `10m`, `2h`.
+
+use std::time::Duration;
+
+const UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+
+pub(super) fn parse(text: &str) -> Option<Duration> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits.parse().ok()?;
+    let (_, unit_ms) = UNITS.into_iter().find(|(unit, _)| *unit == &text[digits.len()..])?;
+    number.checked_mul(unit_ms).map(Duration::from_millis)
+}
+
+pub(super) fn show(time: Duration) -> String {
+    let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let (unit, unit_ms) = UNITS.into_iter().find(|(_, unit_ms)| ms.is_multiple_of(*unit_ms)).unwrap_or(UNITS[3]);
+    format!("{}{unit}", ms / unit_ms)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_is_shown_is_read_again() {
+        for text in ["500ms", "3s", "10m", "2h", "1500ms", "90s"] {
+            assert_eq!(parse(text).map(show), Some(text.to_owned()));
+        }
+        for wrong in ["", "3", "s", "-1s", "1d", "1.5s", "99999999999999999999h", "3 s"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+use std::io;
+use std::path::PathBuf;
+
+use crate::backend::BackendError;
+use crate::config::ConfigError;
+
+/// What can go wrong with a cluster's directory and its processes.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// `cluster.toml` is wrong or unreadable.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A back-end says no.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// The key or the id cannot be made or read.
+    #[error(transparent)]
+    Vitals(#[from] tenaz_vitals::Error),
+    /// A file of the cluster's directory cannot be read or written.
+    #[error("cannot {what} {}: {source}", path.display())]
+    File {
+        /// What was tried: `read`, `write`, `create`, …
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// There is no cluster here.
+    #[error("there is no cluster in {}: `tenaz up` starts one, --cluster DIR names the directory of another", dir.display())]
+    NoCluster {
+        /// Where was looked.
+        dir: PathBuf,
+    },
+    /// A file of the cluster's directory has content that nobody wrote on purpose.
+    #[error("{} is damaged ({detail}): copy it from another machine of the cluster, or remove the directory after `tenaz down`", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        detail: String,
+    },
+    /// Someone holds the lock for far longer than an order takes.
+    #[error("{} has been locked for {seconds} s {holder}; the order was not executed", path.display())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+        /// How long was waited.
+        seconds: u64,
+        /// `by worker-1 (pid 12, stopped)`, as far as it is known.
+        holder: String,
+    },
+    /// `cluster.toml` has no such machine.
+    #[error("cluster.toml has no machine {name:?}: it has {known}")]
+    NoSuchMachine {
+        /// What was asked for.
+        name: String,
+        /// The machines there are.
+        known: String,
+    },
+    /// Processes of the cluster that would not go.
+    #[error(
+        "these processes of the cluster cannot be ended: {names}; look at them with ps, and try `tenaz down` again"
+    )]
+    StillThere {
+        /// `worker-1 (pid 12)`, with commas.
+        names: String,
+    },
+    /// The thread that did the work is gone.
+    #[error("the work was interrupted: {0}")]
+    Interrupted(String),
+}
+
+impl Error {
+    pub(crate) fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { what, path, source }
+    }
+}

@@ -1,0 +1,135 @@
+//! A cluster of shell scripts, for tests.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use tenaz_core::{Incarnation, MemberId, ProcessName, SupervisorId, Term};
+
+use crate::backend::processes::Processes;
+use crate::census;
+use crate::config::Config;
+use crate::executor::{Executor, MachineProcess, Order};
+use crate::home::Home;
+
+/// Long enough for a machine that does ten other things.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for something without any child process: reading a pipe that nobody writes to is part of the shell. The last
+/// argument says what is special about it.
+const SCRIPT: &str = "#!/bin/sh
+pipe=\"pipe.$$\"
+for mode; do :; done
+case \"$mode\" in
+  exit-*) echo \"going with ${mode#exit-}\"; exit \"${mode#exit-}\" ;;
+  deaf) trap '' TERM ;;
+  family) sleep 1000 & ;;
+esac
+mkfifo \"$pipe\" && exec 3<>\"$pipe\" && rm \"$pipe\"
+echo \"up as $TENAZ_NAME $TENAZ_INCARNATION\"
+read -r line <&3
+";
+
+pub(crate) struct TestCluster {
+    pub(crate) home: Home,
+    pub(crate) config: Config,
+    pub(crate) program: PathBuf,
+    dir: tempfile::TempDir,
+}
+
+impl TestCluster {
+    /// Two workers that behave in this way, a gateway, a supervisor.
+    pub(crate) fn new(mode: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::create(&dir.path().join("home")).unwrap();
+        let text = format!(
+            "name = \"test\"\nbroker = \"amqp://u:secret@127.0.0.1:1\"\n[[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\n\
+             workers = 2\ngateways = [\"127.0.0.1:7400\"]\nworker-options = [{mode:?}]\n\
+             [[supervisor]]\nid = 1\nmachine = \"here\"\nlisten = \"127.0.0.1:7501\"\n"
+        );
+        let config = Config::parse(&text, "cluster.toml").unwrap();
+        home.write_config(&config).unwrap();
+        let program = dir.path().join("program");
+        std::fs::write(&program, SCRIPT).unwrap();
+        let mut permissions = std::fs::metadata(&program).unwrap().permissions();
+        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
+        std::fs::set_permissions(&program, permissions).unwrap();
+        Self { home, config, program, dir }
+    }
+
+    pub(crate) fn dir(&self) -> &std::path::Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn executor(&self) -> Executor {
+        let backend = Processes::with_program(&self.home, &self.config, "here", self.program.clone());
+        Executor::with_backend(&self.home, &self.config, "here", Arc::new(backend))
+    }
+
+    /// A process with these marks that nobody has a record of, and that is not our child.
+    pub(crate) fn start_strange(&self, cluster: &str, name: &str, incarnation: u64, role: &str) {
+        let mut command = Command::new("/bin/sh");
+        let script = "setsid \"$1\" \"$2\" >/dev/null 2>&1 </dev/null &";
+        command.args(["-c", script, "sh"]).arg(&self.program).arg(role).current_dir(self.home.dir());
+        command.env("TENAZ_CLUSTER_ID", cluster).env("TENAZ_NAME", name).env("TENAZ_MACHINE", "here");
+        assert!(command.env("TENAZ_INCARNATION", incarnation.to_string()).status().unwrap().success());
+    }
+
+    pub(crate) async fn start(&self, executor: &Executor, name: &str, incarnation: u64) {
+        let result = executor.execute(term(1), &start(name, incarnation)).await;
+        assert_eq!(result, crate::executor::OrderResult::Done);
+        let up = format!("up as {name} {incarnation}");
+        until(async || executor.last_lines(&self::name(name), 5).await.contains(&up)).await;
+    }
+
+    pub(crate) fn events(&self) -> String {
+        std::fs::read_to_string(self.home.events_path()).unwrap_or_default()
+    }
+}
+
+impl Drop for TestCluster {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = census::scan(self.home.id());
+            if left.is_empty() || Instant::now() > deadline {
+                break;
+            }
+            for target in left.iter().filter_map(census::Member::target) {
+                let _ = target.signal(Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+pub(crate) fn name(text: &str) -> ProcessName {
+    text.parse().unwrap()
+}
+
+pub(crate) fn term(round: u64) -> Term {
+    Term { round, leader: SupervisorId(1), life: MemberId(7) }
+}
+
+pub(crate) fn start(name: &str, incarnation: u64) -> Order {
+    Order::Start { name: self::name(name), incarnation: Incarnation(incarnation), because: "test".to_owned() }
+}
+
+pub(crate) fn kill(name: &str, incarnation: u64) -> Order {
+    Order::Kill { name: self::name(name), incarnation: Incarnation(incarnation), because: "test".to_owned() }
+}
+
+pub(crate) async fn look(executor: &Executor, name: &str) -> MachineProcess {
+    let all = executor.inspect().await.unwrap();
+    all.into_iter().find(|process| process.found.name.as_str() == name).unwrap()
+}
+
+pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds().await {
+        assert!(Instant::now() < deadline, "it never came to be");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
