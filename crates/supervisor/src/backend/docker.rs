@@ -23,7 +23,9 @@ use tenaz_core::{Incarnation, ProcessName, ProcessRole};
 
 use self::answers::{id_of, is_not_found, name_of, seen, text_of};
 use self::events::Events;
-use super::limits::{ENGINE_PATIENCE, INSPECTED_AT_ONCE, LOOK_ANYWAY, MAX_QUOTED_BYTES, START_SLACK_MS};
+use super::limits::{
+    ENGINE_PATIENCE, INSPECTED_AT_ONCE, LIST_PAUSE, LIST_TRIES, LOOK_ANYWAY, MAX_QUOTED_BYTES, START_SLACK_MS,
+};
 use super::time::unix_ms;
 use super::{Backend, BackendError, Found, last_of};
 
@@ -88,7 +90,18 @@ impl Docker {
         let engine = self.engine(what)?;
         let filters = [("label".to_owned(), vec![self.label.clone()])].into();
         let options = ListContainersOptions { all: true, filters: Some(filters), ..Default::default() };
-        let listed = engine.list_containers(Some(options)).await.map_err(|error| self.refused(what, &error))?;
+        let mut tries = 1;
+        let listed = loop {
+            match engine.list_containers(Some(options.clone())).await {
+                Ok(listed) => break listed,
+                // For a moment after its end Podman calls a container "stopped", which is no state of Docker's API.
+                Err(bollard::errors::Error::JsonDataError { .. }) if tries < LIST_TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(LIST_PAUSE).await;
+                }
+                Err(error) => return Err(self.refused(what, &error)),
+            }
+        };
         let named = self.named(&listed);
         let inspected = futures::stream::iter(named.into_iter().map(|(name, (id, role))| {
             let engine = &engine;
