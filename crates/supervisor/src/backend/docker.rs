@@ -23,7 +23,9 @@ use tenaz_core::{Incarnation, ProcessName, ProcessRole};
 
 use self::answers::{id_of, is_not_found, name_of, seen, text_of};
 use self::events::Events;
-use super::limits::{ENGINE_PATIENCE, INSPECTED_AT_ONCE, LOOK_ANYWAY, MAX_QUOTED_BYTES};
+use super::limits::{
+    ENGINE_PATIENCE, INSPECTED_AT_ONCE, LIST_PAUSE, LIST_TRIES, LOOK_ANYWAY, MAX_QUOTED_BYTES, START_SLACK_MS,
+};
 use super::time::unix_ms;
 use super::{Backend, BackendError, Found, last_of};
 
@@ -88,7 +90,18 @@ impl Docker {
         let engine = self.engine(what)?;
         let filters = [("label".to_owned(), vec![self.label.clone()])].into();
         let options = ListContainersOptions { all: true, filters: Some(filters), ..Default::default() };
-        let listed = engine.list_containers(Some(options)).await.map_err(|error| self.refused(what, &error))?;
+        let mut tries = 1;
+        let listed = loop {
+            match engine.list_containers(Some(options.clone())).await {
+                Ok(listed) => break listed,
+                // For a moment after its end Podman calls a container "stopped", which is no state of Docker's API.
+                Err(bollard::errors::Error::JsonDataError { .. }) if tries < LIST_TRIES => {
+                    tries += 1;
+                    tokio::time::sleep(LIST_PAUSE).await;
+                }
+                Err(error) => return Err(self.refused(what, &error)),
+            }
+        };
         let named = self.named(&listed);
         let inspected = futures::stream::iter(named.into_iter().map(|(name, (id, role))| {
             let engine = &engine;
@@ -217,15 +230,23 @@ impl Docker {
                 break;
             }
         }
-        // `since` counts whole seconds: the times of the lines tell this life's from those of the one before.
         let text = String::from_utf8_lossy(&text);
-        let own = text.lines().filter(|line| started_ms_of_line(line).is_none_or(|at| at >= started_ms)).map(text_of);
+        let own = text.lines().filter(|line| may_be_of(line, started_ms)).map(text_of);
         Ok(last_of(own, lines))
     }
 }
 
-fn started_ms_of_line(line: &str) -> Option<u64> {
-    line.split_once(' ').and_then(|(at, _)| unix_ms(at))
+/// Whether a line of the log is of the life that began then, not of the one before: `since` only counts whole seconds.
+///
+/// The engine notes the start a moment after the program has begun to write. Podman's lines have whole seconds; where it is not
+/// clear whose line it is, one too many is better than a missing last word.
+fn may_be_of(line: &str, started_ms: u64) -> bool {
+    let Some((time, _)) = line.split_once(' ') else { return true };
+    match unix_ms(time) {
+        Some(at) if time.contains('.') => at + START_SLACK_MS >= started_ms,
+        Some(at) => at / 1000 >= started_ms / 1000,
+        None => true,
+    }
 }
 
 #[async_trait]

@@ -12,6 +12,10 @@ pub const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 pub const UNIT_POLL: Duration = Duration::from_secs(1);
 /// How long to wait before events are asked for again, when the engine does not give them.
 pub const EVENTS_PAUSE: Duration = Duration::from_secs(1);
+/// How often the list of containers is asked for when it cannot be read, and how long to wait in between.
+pub const LIST_TRIES: u32 = 10;
+/// See [`LIST_TRIES`].
+pub const LIST_PAUSE: Duration = Duration::from_millis(50);
 /// Containers that are inspected at the same time.
 pub const INSPECTED_AT_ONCE: usize = 8;
 /// Bytes of a container's or unit's log that are read for its last lines.
@@ -20,3 +24,5 @@ pub const MAX_QUOTED_BYTES: usize = 256 << 10;
 pub const MAX_QUOTED_CHARS: usize = 500;
 /// Bytes of the output of `systemctl` that are read.
 pub const MAX_SHOWN_BYTES: usize = 4 << 20;
+/// So much earlier than its noted start a container may have begun to write.
+pub const START_SLACK_MS: u64 = 200;

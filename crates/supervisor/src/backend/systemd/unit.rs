@@ -52,7 +52,9 @@ impl Unit {
                 "systemd has no such unit ({load}): install it from deploy/systemd, or correct cluster.toml"
             ));
         }
-        let both = !matches!(self.restart.as_str(), "no" | "");
+        // A supervisor that is started twice ends at once, so these may be revived by both.
+        let supervisor = named(&self.id, |_| false).is_some_and(|(_, role)| role == ProcessRole::Supervisor);
+        let both = !supervisor && !matches!(self.restart.as_str(), "no" | "");
         both.then(|| {
             format!("the unit has Restart={}: systemd and the supervisors both restart it; choose one", self.restart)
         })
