@@ -50,8 +50,16 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenaz demo")]
+#[command(
+    after_help = "Examples:\n  tenaz demo\n  tenaz demo --chaos\n\nWith --chaos a small cluster of this machine answers the questions while its workers, gateways, supervisors and its broker\nare killed, and the fingerprints of the answers are compared with those of an undisturbed run."
+)]
 pub(crate) struct DemoArgs {
+    /// On a cluster, while its processes are killed. Needs RabbitMQ on this machine.
+    #[arg(long)]
+    pub(crate) chaos: bool,
+    /// How long the chaos lasts.
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::cluster_args::duration, default_value = "20s", requires = "chaos")]
+    pub(crate) duration: Duration,
     /// How much data: 1 is the volume of the real data set.
     #[arg(long, value_name = "F", default_value_t = 0.005)]
     pub(crate) scale: f64,

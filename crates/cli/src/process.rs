@@ -1,13 +1,17 @@
 //! What all long-running processes have in common: a runtime, a log, signals, the link to the broker.
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::Result;
 use tenaz_cluster::{Link, LinkSettings, Names, Patience};
+use tenaz_core::{Incarnation, ProcessName, ProcessRole};
 use tenaz_rabbit::BrokerSettings;
+use tenaz_vitals::{ClusterId, Identity, Key, Vitals, VitalsSettings};
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster_args::{BrokerArgs, LogFormat};
+use crate::cluster_args::{BrokerArgs, LogFormat, VitalsArgs};
 use crate::outcome::Usage;
 
 /// Runs a process until it ends or is told to stop.
@@ -35,6 +39,46 @@ pub(crate) async fn link(args: &BrokerArgs, what: &str) -> Result<Link> {
     let names = Names::new(&args.prefix).map_err(|e| Usage(e.to_string()))?;
     let connection_name = format!("tenaz {what} {}", std::process::id());
     Ok(Link::open(LinkSettings { broker, names, connection_name }).await?)
+}
+
+/// Begins to show the process to supervisors, and on `http` to everybody.
+pub(crate) async fn vitals(args: &VitalsArgs, role: ProcessRole, http: Option<SocketAddr>) -> Result<Arc<Vitals>> {
+    let usage = |error: tenaz_vitals::Error| Usage(error.to_string());
+    let supervisors: Vec<String> = args.supervisors.iter().filter(|addr| !addr.is_empty()).cloned().collect();
+    // A key that is not needed is not read: it may well be there for others.
+    let key = match &args.key_file {
+        Some(path) if !supervisors.is_empty() => Some(Key::read(path).map_err(usage)?),
+        None if !supervisors.is_empty() => {
+            let text = "--supervisors needs --key-file: heartbeats are sealed with the cluster's key, the file `key` in its directory";
+            return Err(Usage(text.to_owned()).into());
+        }
+        _ => None,
+    };
+    let alone = Identity::alone(role);
+    let identity = Identity {
+        cluster: args.cluster_id.clone().or_else(|| key.as_ref().map(ClusterId::of)).unwrap_or(alone.cluster),
+        name: args.name.clone().unwrap_or_else(|| default_name(role)),
+        role,
+        incarnation: args.incarnation.map_or(alone.incarnation, Incarnation),
+    };
+    let settings = VitalsSettings { identity, key, supervisors, every: args.heartbeat_every, http };
+    let vitals = Vitals::start(settings).await.map_err(|error| match error {
+        tenaz_vitals::Error::Setting { .. } => anyhow::Error::from(usage(error)),
+        error => error.into(),
+    })?;
+    let identity = vitals.identity();
+    let http = vitals.http_addr().map(|addr| format!("http://{addr}"));
+    tracing::info!(name = %identity.name, incarnation = identity.incarnation.0, http, "the process is up");
+    Ok(vitals)
+}
+
+/// Its role, its machine, and its process id: in a container the last is always the same.
+fn default_name(role: ProcessRole) -> ProcessName {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host: String = host.trim().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(32).collect();
+    let pid = std::process::id();
+    let name = if host.is_empty() { format!("{role}-{pid}") } else { format!("{role}-{host}-{pid}") };
+    name.parse().unwrap_or_else(|_| ProcessName::numbered(role, pid))
 }
 
 /// How long things may stay.

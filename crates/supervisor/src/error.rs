@@ -1,5 +1,8 @@
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
+
+use tenaz_core::{ProcessName, SupervisorId};
 
 use crate::backend::BackendError;
 use crate::config::ConfigError;
@@ -61,14 +64,6 @@ pub enum Error {
         /// The machines there are.
         known: String,
     },
-    /// This build has no such back-end.
-    #[error(
-        "machines with back-end {kind:?} cannot be supervised by this program: use another build, or back-end = \"processes\""
-    )]
-    NoBackEnd {
-        /// Its name.
-        kind: &'static str,
-    },
     /// Processes of the cluster that would not go.
     #[error(
         "these processes of the cluster cannot be ended: {names}; look at them with ps, and try `tenaz down` again"
@@ -76,6 +71,36 @@ pub enum Error {
     StillThere {
         /// `worker-1 (pid 12)`, with commas.
         names: String,
+    },
+    /// An address cannot be listened on.
+    #[error(
+        "cannot listen on {addr}: {source}; another program has that port, or cluster.toml names the wrong machine"
+    )]
+    Listen {
+        /// The address.
+        addr: SocketAddr,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// `cluster.toml` has no such supervisor.
+    #[error("cluster.toml has no supervisor {id}: it has {known}")]
+    NoSuchSupervisor {
+        /// What was asked for.
+        id: SupervisorId,
+        /// The supervisors there are.
+        known: String,
+    },
+    /// Another process is this supervisor.
+    #[error("{name} runs already; there can be one of each")]
+    RunsAlready {
+        /// Its name.
+        name: ProcessName,
+    },
+    /// No supervisor answers.
+    #[error("no supervisor answers ({detail}): `tenaz up` starts the cluster")]
+    NoAnswer {
+        /// What each of them did instead.
+        detail: String,
     },
     /// The thread that did the work is gone.
     #[error("the work was interrupted: {0}")]

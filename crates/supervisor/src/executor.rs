@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tenaz_core::{Ending, Fence, Incarnation, ProcessName, ProcessRole, SupervisorId, Term};
+use tenaz_core::{Ending, Fence, Incarnation, ProcessName, ProcessRole, Streak, SupervisorId, Term};
 
+use crate::backend::docker::Docker;
 use crate::backend::processes::Processes;
+use crate::backend::systemd::Systemd;
 use crate::backend::{Backend, BackendError, Found};
 use crate::clock::unix_ms;
 use crate::config::{BackEnd, Config};
@@ -33,6 +35,9 @@ pub enum Order {
         incarnation: Incarnation,
         /// Why, for people.
         because: String,
+        /// What the leader has counted: it is written down, so that the next leader counts on.
+        #[serde(default)]
+        streak: Streak,
     },
     /// End a life at once.
     Kill {
@@ -123,9 +128,8 @@ impl Executor {
         };
         let backend: Arc<dyn Backend> = match &found.back_end {
             BackEnd::Processes => Arc::new(Processes::new(home, config, machine)),
-            other @ (BackEnd::Docker(_) | BackEnd::Systemd(_)) => {
-                return Err(Error::NoBackEnd { kind: other.as_str() });
-            }
+            BackEnd::Docker(settings) => Arc::new(Docker::new(&settings.socket, &settings.label)?),
+            BackEnd::Systemd(settings) => Arc::new(Systemd::new(&settings.units, settings.user)?),
         };
         Ok(Self::with_backend(home, config, machine, backend))
     }
@@ -239,7 +243,9 @@ impl Inner {
 
     async fn carry_out(&self, order: &Order, last_lines: Vec<String>) -> OrderResult {
         match order {
-            Order::Start { name, incarnation, because } => self.start(name, *incarnation, because).await,
+            Order::Start { name, incarnation, because, streak } => {
+                self.start(name, *incarnation, because, *streak).await
+            }
             Order::Kill { name, incarnation, because } => {
                 let result = self.backend.kill(name, *incarnation).await;
                 if result.is_ok() {
@@ -258,24 +264,28 @@ impl Inner {
         }
     }
 
-    async fn start(&self, name: &ProcessName, incarnation: Incarnation, because: &str) -> OrderResult {
+    async fn start(&self, name: &ProcessName, incarnation: Incarnation, because: &str, streak: Streak) -> OrderResult {
         if self.home.is_closed() {
             return OrderResult::Closed;
         }
         let result = self.backend.start(name, incarnation).await;
         if result.is_ok() {
-            self.note_start(name, incarnation);
+            self.note_start(name, incarnation, streak);
             self.home.event("started", json!({"name": name, "incarnation": incarnation, "because": because}));
         }
         answer(result)
     }
 
     /// A back-end that keeps no records of its own gets its history here.
-    fn note_start(&self, name: &ProcessName, incarnation: Incarnation) {
+    fn note_start(&self, name: &ProcessName, incarnation: Incarnation, streak: Streak) {
         let role = role_of(name);
         let mut record = self.records.read_or_new(name, role);
+        let before = record.clone();
         if record.incarnation < incarnation {
             record.begin(incarnation, None, unix_ms());
+        }
+        record.history.streak = streak;
+        if record != before {
             if let Err(error) = self.records.write(&record) {
                 tracing::warn!(%name, %error, "a start cannot be written down");
             }
@@ -314,7 +324,8 @@ impl Inner {
             return OrderResult::OutOfDate(format!("{name} was given up"));
         }
         // The back-end looks whether it lives, by its record, by the census and by the lock on its name.
-        self.start(&name, Incarnation(record.incarnation.0 + 1), "another supervisor revived it").await
+        self.start(&name, Incarnation(record.incarnation.0 + 1), "another supervisor revived it", record.history.streak)
+            .await
     }
 
     fn with_history(&self, found: Vec<Found>) -> Vec<MachineProcess> {

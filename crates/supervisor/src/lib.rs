@@ -12,6 +12,7 @@ pub mod chaos;
 mod clock;
 pub mod command;
 pub mod config;
+mod driver;
 mod error;
 pub mod events;
 pub mod executor;
@@ -21,8 +22,11 @@ pub mod limits;
 mod lock;
 mod log_file;
 mod nearest;
+pub mod peers;
 pub mod records;
+pub mod status;
 pub mod stop;
+mod supervisor;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod testing;

@@ -49,3 +49,36 @@ pub const TICKS_PER_SECOND: u64 = 100;
 pub const KILL_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the helpers of a process may outlive it without being called leftovers.
 pub const FAMILY_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Bytes of a message between supervisors.
+pub const MAX_FRAME_BYTES: usize = 1 << 20;
+/// Bytes of the first message of someone who has not shown yet that it has the key.
+pub const MAX_FIRST_FRAME_BYTES: usize = 256;
+/// Bytes of an answer, so that a message around it is small enough.
+pub const MAX_ANSWER_BYTES: usize = MAX_FRAME_BYTES - 256;
+/// How long the first words of a connection may take.
+pub const HELLO_DEADLINE: Duration = Duration::from_secs(3);
+/// How long a message may take from its first byte to its last.
+pub const FRAME_DEADLINE: Duration = Duration::from_secs(10);
+/// A connection over which nothing came for so long is given up.
+pub const IDLE_DEADLINE: Duration = Duration::from_secs(10);
+/// How often a supervisor says over a connection that it is still there.
+pub const PING_EVERY: Duration = Duration::from_secs(1);
+/// Connections of others that have shown that they have the key.
+pub const MAX_PEER_CONNECTIONS: usize = 128;
+/// Connections of others that have not. One more, and the oldest is closed.
+pub const MAX_STRANGERS: usize = 32;
+/// Requests of one connection that are answered at the same time.
+pub const OPEN_ANSWERS: usize = 64;
+/// Messages to one peer that wait to be sent.
+pub const PEER_QUEUE: usize = 256;
+/// Messages of all peers that wait to be looked at.
+pub const PEER_EVENTS: usize = 1024;
+/// How soon a peer that could not be reached is dialled again, at first; and at last.
+pub const DIAL_AGAIN: Duration = Duration::from_millis(50);
+/// See [`DIAL_AGAIN`].
+pub const DIAL_AGAIN_CAP: Duration = Duration::from_millis(500);
+/// How long to wait when no connection can be accepted.
+pub const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+/// How long `tenaz status` waits for one supervisor before it asks the next.
+pub const ASK_EACH: Duration = Duration::from_secs(2);

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
+use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole, Streak};
 
 use crate::census::Member;
 use crate::clock::unix_ms;
@@ -51,6 +51,9 @@ pub struct History {
     pub starts_unix_ms: Vec<u64>,
     /// How often it was started again, since the cluster was brought up.
     pub restarts: u64,
+    /// What was counted when its latest life was started.
+    #[serde(default)]
+    pub streak: Streak,
     /// The latest endings, oldest first.
     pub endings: Vec<PastEnding>,
     /// Set when nobody will start it any more.

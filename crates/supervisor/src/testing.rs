@@ -143,7 +143,8 @@ pub(crate) fn term(round: u64) -> Term {
 }
 
 pub(crate) fn start(name: &str, incarnation: u64) -> Order {
-    Order::Start { name: self::name(name), incarnation: Incarnation(incarnation), because: "test".to_owned() }
+    let streak = tenaz_core::Streak::default();
+    Order::Start { name: self::name(name), incarnation: Incarnation(incarnation), because: "test".to_owned(), streak }
 }
 
 pub(crate) fn kill(name: &str, incarnation: u64) -> Order {

@@ -234,7 +234,7 @@ mod tests {
         assert_ne!(plan(7), plan(8));
         // Golden: a run that is repeated years later strikes the same.
         let first = plan(7)[0];
-        assert_eq!((first.number, first.at_ms, first.role.as_str()), (1, 0, ""));
+        assert_eq!((first.number, first.at_ms, first.role.as_str()), (1, 945, "supervisor"));
     }
 
     #[test]

@@ -30,10 +30,15 @@ pub(super) fn server_script(name: &str) -> Result<PathBuf> {
     Ok(script)
 }
 
-/// A command that inherits nothing of our environment but the path: an inherited `RABBITMQ_…` would mean another node.
+/// By these a cluster finds everything that was started for it, the node under its wrapper included.
+const MARKS: [&str; 4] = ["TENAZ_CLUSTER_ID", "TENAZ_NAME", "TENAZ_INCARNATION", "TENAZ_MACHINE"];
+
+/// A command that inherits nothing of our environment but the path and the marks: an inherited `RABBITMQ_…` would mean
+/// another node.
 pub(super) fn clean_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", search_path()).env("LANG", "C.UTF-8").stdin(Stdio::null());
+    command.envs(MARKS.iter().filter_map(|mark| Some((mark, std::env::var_os(mark)?))));
     command
 }
 
@@ -87,13 +92,13 @@ pub(super) struct Epmd {
 
 impl Epmd {
     /// Starts it and waits until it listens: a node that finds none would start a daemon that outlives everyone.
-    pub(super) async fn start(node: &str) -> Result<Epmd> {
+    pub(super) async fn start(node: &str, marks: &[(String, String)]) -> Result<Epmd> {
         let failed = |detail: String| Error::Node { name: node.to_owned(), detail };
         let program = program("epmd")?;
         for _ in 0..EPMD_ATTEMPTS {
             let port = ports::free_port(node)?;
             let mut command = clean_command(&program);
-            command.args(["-port", &port.to_string(), "-address", "127.0.0.1"]);
+            command.args(["-port", &port.to_string(), "-address", "127.0.0.1"]).envs(marks.iter().cloned());
             command.stdout(Stdio::null()).stderr(Stdio::null());
             let child = spawn(command).map_err(|error| failed(format!("epmd did not start: {error}")))?;
             let mut epmd = Epmd { child, port };

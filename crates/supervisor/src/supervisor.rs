@@ -1,0 +1,1 @@
+//! A supervisor as a whole.
