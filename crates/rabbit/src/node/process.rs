@@ -30,15 +30,10 @@ pub(super) fn server_script(name: &str) -> Result<PathBuf> {
     Ok(script)
 }
 
-/// By these a cluster finds everything that was started for it, the node under its wrapper included.
-const MARKS: [&str; 4] = ["TENAZ_CLUSTER_ID", "TENAZ_NAME", "TENAZ_INCARNATION", "TENAZ_MACHINE"];
-
-/// A command that inherits nothing of our environment but the path and the marks: an inherited `RABBITMQ_…` would mean
-/// another node.
+/// A command that inherits nothing of our environment but the path: an inherited `RABBITMQ_…` would mean another node.
 pub(super) fn clean_command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("PATH", search_path()).env("LANG", "C.UTF-8").stdin(Stdio::null());
-    command.envs(MARKS.iter().filter_map(|mark| Some((mark, std::env::var_os(mark)?))));
     command
 }
 
