@@ -8,6 +8,9 @@ use tenaz_client::limits as client_limits;
 use tenaz_runtime::format::Format;
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
+use crate::supervision_args::{
+    BrokerNodeArgs, ChaosArgs, DownArgs, ProbeArgs, StatusArgs, SupervisorArgs, UpArgs,
+};
 
 /// Answers analytical questions over large CSV exports, in one pass.
 #[derive(Debug, Parser)]
@@ -41,10 +44,26 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Show the stages in which a workload's questions are answered.
     Explain(ExplainArgs),
+    /// Start a whole cluster on this machine, and keep it alive.
+    Up(UpArgs),
+    /// Show who of a cluster runs, who leads, and which jobs there are.
+    Status(StatusArgs),
+    /// Stop a cluster in order; nothing stays behind.
+    Down(DownArgs),
+    /// Kill, pause and restart processes of a running cluster, on purpose.
+    Chaos(ChaosArgs),
     /// Take jobs, data and questions of clients over HTTP, and hand out results: one of many.
     Gateway(GatewayArgs),
     /// Work on the jobs of a cluster: one of many, on any machine.
     Worker(WorkerArgs),
+    /// Keep the processes of a cluster alive: one of several, of which one leads.
+    Supervisor(SupervisorArgs),
+    /// A private RabbitMQ node that supervisors can watch; `tenaz up` starts it.
+    #[command(hide = true)]
+    Broker(BrokerNodeArgs),
+    /// Ask a process of a cluster how it is, for health checks.
+    #[command(hide = true)]
+    Probe(ProbeArgs),
     /// Write a completion script for a shell.
     Completions(CompletionsArgs),
 }

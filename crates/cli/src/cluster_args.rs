@@ -10,7 +10,7 @@ use tenaz_vitals::ClusterId;
 
 use crate::args::{size, threads};
 
-/// How to reach the broker, and how to log: the same for every process of a cluster.
+/// How to reach the broker: the same for every process of a cluster.
 #[derive(Debug, Args)]
 pub(crate) struct BrokerArgs {
     /// Where RabbitMQ is: amqp://user:password@host:5672/vhost, or amqps://. Several nodes of one cluster with commas.
@@ -31,6 +31,13 @@ pub(crate) struct BrokerArgs {
     /// How long results stay without a sign of their client.
     #[arg(long, value_name = "TIME", env = "TENAZ_KEEP", value_parser = duration, default_value = "10m")]
     pub(crate) keep: Duration,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// How to log: the same for every process of a cluster.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
     /// What is logged: error, warn, info, debug, or a filter such as tenaz_runtime=debug.
     #[arg(long, value_name = "LEVEL", env = "TENAZ_LOG", default_value = "info")]
     pub(crate) log: String,

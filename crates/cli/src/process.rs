@@ -11,15 +11,23 @@ use tenaz_rabbit::BrokerSettings;
 use tenaz_vitals::{ClusterId, Identity, Key, Vitals, VitalsSettings};
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster_args::{BrokerArgs, LogFormat, VitalsArgs};
+use crate::cluster_args::{BrokerArgs, LogArgs, LogFormat, VitalsArgs};
 use crate::outcome::Usage;
 
 /// Runs a process until it ends or is told to stop.
-pub(crate) fn run<F>(args: &BrokerArgs, work: impl FnOnce(CancellationToken) -> F) -> Result<()>
+pub(crate) fn run<F>(log: &LogArgs, work: impl FnOnce(CancellationToken) -> F) -> Result<()>
 where
     F: Future<Output = Result<()>>,
 {
-    start_log(args)?;
+    start_log(log)?;
+    run_quietly(work)
+}
+
+/// The same for a command that speaks to people and writes no log.
+pub(crate) fn run_quietly<F>(work: impl FnOnce(CancellationToken) -> F) -> Result<()>
+where
+    F: Future<Output = Result<()>>,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         let stop = CancellationToken::new();
@@ -31,6 +39,14 @@ where
     done
 }
 
+/// Runs something async to its end.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    Ok(done)
+}
+
 /// Connects to the broker.
 pub(crate) async fn link(args: &BrokerArgs, what: &str) -> Result<Link> {
     let mut broker: BrokerSettings = args.broker.parse().map_err(|e: tenaz_rabbit::Error| Usage(e.to_string()))?;
@@ -39,6 +55,15 @@ pub(crate) async fn link(args: &BrokerArgs, what: &str) -> Result<Link> {
     let names = Names::new(&args.prefix).map_err(|e| Usage(e.to_string()))?;
     let connection_name = format!("tenaz {what} {}", std::process::id());
     Ok(Link::open(LinkSettings { broker, names, connection_name }).await?)
+}
+
+/// What a process that is told nothing by its environment knows of itself.
+#[derive(Debug)]
+pub(crate) struct Own {
+    pub(crate) name: ProcessName,
+    pub(crate) cluster: ClusterId,
+    pub(crate) key: Key,
+    pub(crate) supervisors: Vec<String>,
 }
 
 /// Begins to show the process to supervisors, and on `http` to everybody.
@@ -61,9 +86,25 @@ pub(crate) async fn vitals(args: &VitalsArgs, role: ProcessRole, http: Option<So
         role,
         incarnation: args.incarnation.map_or(alone.incarnation, Incarnation),
     };
-    let settings = VitalsSettings { identity, key, supervisors, every: args.heartbeat_every, http };
+    start_vitals(VitalsSettings { identity, key, supervisors, every: args.heartbeat_every, http }).await
+}
+
+/// The same for a process that knows its name and its cluster by itself.
+pub(crate) async fn own_vitals(
+    args: &VitalsArgs,
+    role: ProcessRole,
+    own: Own,
+    http: Option<SocketAddr>,
+) -> Result<Arc<Vitals>> {
+    let incarnation = args.incarnation.map_or(Identity::alone(role).incarnation, Incarnation);
+    let identity = Identity { cluster: own.cluster, name: own.name, role, incarnation };
+    let (key, every) = (Some(own.key), args.heartbeat_every);
+    start_vitals(VitalsSettings { identity, key, supervisors: own.supervisors, every, http }).await
+}
+
+async fn start_vitals(settings: VitalsSettings) -> Result<Arc<Vitals>> {
     let vitals = Vitals::start(settings).await.map_err(|error| match error {
-        tenaz_vitals::Error::Setting { .. } => anyhow::Error::from(usage(error)),
+        tenaz_vitals::Error::Setting { .. } => anyhow::Error::from(Usage(error.to_string())),
         error => error.into(),
     })?;
     let identity = vitals.identity();
@@ -86,7 +127,7 @@ pub(crate) fn patience(args: &BrokerArgs) -> Patience {
     Patience { idle: args.expire, results: args.keep }
 }
 
-fn start_log(args: &BrokerArgs) -> Result<()> {
+fn start_log(args: &LogArgs) -> Result<()> {
     // The AMQP client logs as errors what is expected here, such as a queue that is gone.
     let filter = tracing_subscriber::EnvFilter::try_new(format!("lapin=off,{}", args.log))
         .map_err(|e| Usage(format!("--log {:?} is no filter: {e}; write error, warn, info or debug", args.log)))?;

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use tenaz_core::ProcessRole;
 
 use crate::args::threads;
-use crate::cluster_args::{LogArgs, VitalsArgs, duration};
+use crate::cluster_args::{HttpArgs, LogArgs, VitalsArgs, duration};
 
 /// Which cluster.
 #[derive(Debug, Args)]
@@ -144,6 +144,8 @@ pub(crate) struct SupervisorArgs {
     #[command(flatten)]
     pub(crate) vitals: VitalsArgs,
     #[command(flatten)]
+    pub(crate) http: HttpArgs,
+    #[command(flatten)]
     pub(crate) log: LogArgs,
 }
 
@@ -158,6 +160,8 @@ pub(crate) struct BrokerNodeArgs {
     pub(crate) port: u16,
     #[command(flatten)]
     pub(crate) vitals: VitalsArgs,
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
     #[command(flatten)]
     pub(crate) log: LogArgs,
 }

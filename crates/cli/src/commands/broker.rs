@@ -30,7 +30,7 @@ const MARKS: [&str; 4] = ["TENAZ_CLUSTER_ID", "TENAZ_NAME", "TENAZ_INCARNATION",
 
 pub(crate) fn broker(args: &BrokerNodeArgs) -> Result<()> {
     process::run(&args.log, async |stop| {
-        let vitals = process::vitals(&args.vitals, ProcessRole::Broker).await?;
+        let vitals = process::vitals(&args.vitals, ProcessRole::Broker, args.http.http).await?;
         let marks = MARKS.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
         let options = NodeOptions { port: Some(args.port), marks, ..NodeOptions::new(&args.dir, "tenaz") };
         let pulse = vitals.pulse();

@@ -8,7 +8,7 @@ use crate::cluster_args::GatewayArgs;
 use crate::process;
 
 pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
-    process::run(&args.broker, async |stop| {
+    process::run(&args.broker.log, async |stop| {
         let settings = GatewaySettings {
             url: args.url.clone(),
             tokens_file: args.tokens.clone(),

@@ -33,7 +33,7 @@ pub(crate) fn supervisor(args: &SupervisorArgs) -> Result<()> {
         };
         let supervisors = config.supervisors.iter().map(|known| known.listen.to_string()).collect();
         let own = process::Own { name, cluster: home.id().clone(), key: key.clone(), supervisors };
-        let vitals = process::own_vitals(&args.vitals, ProcessRole::Supervisor, own).await?;
+        let vitals = process::own_vitals(&args.vitals, ProcessRole::Supervisor, own, args.http.http).await?;
         let cluster = home.id().clone();
         let settings = SupervisorSettings { id, home, config, key, cluster, vitals: Some(vitals) };
         Ok(Supervisor::run(settings, stop).await?)

@@ -8,7 +8,7 @@ use crate::cluster_args::WorkerArgs;
 use crate::process;
 
 pub(crate) fn worker(args: &WorkerArgs) -> Result<()> {
-    process::run(&args.broker, async |stop| {
+    process::run(&args.broker.log, async |stop| {
         let vitals = process::vitals(&args.vitals, ProcessRole::Worker, args.http.http).await?;
         let link = process::link(&args.broker, "worker").await?;
         let defaults = WorkerSettings::default();
