@@ -15,8 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use tenaz_supervisor::status::{ProcessState, Status};
-use tenaz_supervisor::{Config, Executor, Home, OrderResult};
+use tenaz_core::ProcessState;
+use tenaz_supervisor::executor::OrderResult;
+use tenaz_supervisor::home::{DEFAULT_DIR, UpLock};
+use tenaz_supervisor::status::Status;
+use tenaz_supervisor::{Config, Executor, Home};
 
 use crate::commands::{down, status};
 use crate::outcome::Usage;
@@ -31,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
     process::run_quietly(async |stop| {
-        let dir = args.cluster.cluster.clone().unwrap_or_else(|| PathBuf::from(tenaz_supervisor::DEFAULT_DIR));
+        let dir = args.cluster.cluster.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_DIR));
         let started = start(args, &dir, screen).await?;
         let ready = tokio::select! {
             ready = wait_until_ready(&started, screen) => ready,
@@ -39,8 +42,7 @@ pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
         };
         if let Err(error) = ready {
             screen.say("stopping what was started");
-            down::stop_in_order(&started.home, &started.config, &started.machine, &down::Wish::default(), screen)
-                .await?;
+            down::stop_in_order(&started.home, &started.config, down::Wish::default(), screen).await?;
             return Err(error);
         }
         if args.detach {
@@ -50,7 +52,7 @@ pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
         }
         screen.say("Ctrl-C stops it all.");
         live::show(&started.home, &started.config, screen, &stop).await;
-        down::stop_in_order(&started.home, &started.config, &started.machine, &down::Wish::default(), screen).await
+        down::stop_in_order(&started.home, &started.config, down::Wish::default(), screen).await
     })
 }
 
@@ -61,7 +63,7 @@ pub(crate) struct Started {
     pub(crate) machine: String,
     /// Reaps the supervisors that are this process's children.
     _executor: Executor,
-    _lock: tenaz_supervisor::UpLock,
+    _lock: UpLock,
 }
 
 /// Starts the supervisors of this machine; they do the rest.
@@ -99,7 +101,7 @@ pub(crate) async fn start(args: &UpArgs, dir: &Path, screen: &Screen) -> Result<
     for supervisor in config.supervisors.iter().filter(|supervisor| supervisor.machine == machine) {
         match executor.revive_supervisor(supervisor.id).await {
             OrderResult::Done => {}
-            other => bail!("{} did not start: {other}", supervisor.name()),
+            other => bail!("{} did not start: {other:?}", supervisor.name()),
         }
     }
     Ok(Started { home, config, machine, _executor: executor, _lock: lock })
@@ -174,7 +176,7 @@ fn summary(now: &Status) -> String {
 }
 
 fn announce(started: &Started, now: &Status, screen: &Screen) {
-    let leader = now.leader.as_ref().map_or(String::new(), |leader| format!("; {leader} leads"));
+    let leader = status::leader(now).map_or(String::new(), |leader| format!("; {leader} leads"));
     screen.say(&format!("The cluster in {} is up: {} processes{leader}", started.home.dir().display(), now.processes.len()));
     let urls: Vec<&str> = now.gateways.iter().map(|gateway| gateway.url.as_str()).collect();
     for url in &urls {
