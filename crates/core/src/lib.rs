@@ -66,6 +66,7 @@ pub use message::{Header, Log};
 pub use promise::Promise;
 pub use registry::{Change, End, Entry, JobCard, Registry, RegistryEvent};
 pub use request::{FileEntry, WorkloadText};
+pub use supervision::{ChaosAction, ChaosError, ChaosPlan, ChaosSettings, ChaosWeights, Strike};
 pub use supervision::{
     Ending, Incarnation, Keeper, KeeperAction, KeeperEvent, KeeperPolicy, Past, ProcessName, ProcessRole, ProcessState,
     Standing, Streak, Trouble,

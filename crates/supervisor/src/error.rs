@@ -19,6 +19,9 @@ pub enum Error {
     /// The key or the id cannot be made or read.
     #[error(transparent)]
     Vitals(#[from] tenaz_vitals::Error),
+    /// Chaos without a plan.
+    #[error(transparent)]
+    Chaos(#[from] tenaz_core::ChaosError),
     /// A file of the cluster's directory cannot be read or written.
     #[error("cannot {what} {}: {source}", path.display())]
     File {

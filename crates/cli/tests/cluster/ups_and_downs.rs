@@ -15,7 +15,9 @@ fn ports(upped: &Upped) -> Vec<u16> {
 fn up_then_down_leaves_no_process_no_queue_no_port() {
     let Some(broker) = shared_broker() else { return };
     let url = broker.url();
-    let Some(mut upped) = Upped::start(&Wanted { gateways: 2, broker: Some(&url), ..Wanted::default() }) else { return };
+    let Some(mut upped) = Upped::start(&Wanted { gateways: 2, broker: Some(&url), ..Wanted::default() }) else {
+        return;
+    };
     let ours = |name: &String| name.starts_with(&format!("{}.", upped.prefix));
     let (client, out) = upped.submit(coffee(), "job");
     client.succeeds();
@@ -71,7 +73,16 @@ fn sixty_seconds_of_chaos_change_no_byte() {
     let Some(mut upped) = Upped::start(&wanted) else { return };
     let home = upped.home_text();
     let line = [
-        "chaos", "--cluster", &home, "--every", "1s", "--roles", "worker,gateway,supervisor,broker", "--seed", "7", "--for",
+        "chaos",
+        "--cluster",
+        &home,
+        "--every",
+        "1s",
+        "--roles",
+        "worker,gateway,supervisor,broker",
+        "--seed",
+        "7",
+        "--for",
         "60s",
     ];
     let chaos = Process::start(upped.dir.path(), "chaos", &line);

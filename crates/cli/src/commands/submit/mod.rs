@@ -11,9 +11,9 @@ mod job;
 mod waiting;
 
 use std::io::{Write, stdout};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use broker::shared;
 pub use broker::{Broker, in_runtime, shared_broker};
 pub use data::{DataSet, altered, assert_same_results, books, coffee, steam};
 pub use process::{Process, Task};
 pub use upped::{Upped, Wanted, find, tenaz, text};
-pub use broker::shared;
 
 /// Longer than anything takes here, however loaded the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(120);

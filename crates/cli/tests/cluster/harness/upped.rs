@@ -178,8 +178,18 @@ impl Upped {
         let out = self.dir.path().join(format!("{name}.results"));
         let (dir, out_text, urls) = (data.dir.display().to_string(), out.display().to_string(), self.gateway_urls());
         let line = [
-            "submit", data.workload, "--data", &dir, "--gateway", &urls, "--out", &out_text, "--chunk-size",
-            data.chunk_size, "--partitions", "3",
+            "submit",
+            data.workload,
+            "--data",
+            &dir,
+            "--gateway",
+            &urls,
+            "--out",
+            &out_text,
+            "--chunk-size",
+            data.chunk_size,
+            "--partitions",
+            "3",
         ];
         (Process::start(self.dir.path(), name, &line), out)
     }
@@ -258,7 +268,11 @@ struct Blame<'a> {
 
 impl Drop for Blame<'_> {
     fn drop(&mut self) {
-        eprintln!("the last status of {}: {:#}", self.upped.home.display(), self.seen.borrow().clone().unwrap_or_default());
+        eprintln!(
+            "the last status of {}: {:#}",
+            self.upped.home.display(),
+            self.seen.borrow().clone().unwrap_or_default()
+        );
     }
 }
 
