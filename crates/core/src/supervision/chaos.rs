@@ -65,6 +65,19 @@ pub struct ChaosSettings {
     pub duration_ms: Option<u64>,
 }
 
+impl Default for ChaosSettings {
+    /// A strike every two seconds, for half a minute, at everybody but the broker.
+    fn default() -> Self {
+        Self {
+            every_ms: 2_000,
+            roles: vec![ProcessRole::Worker, ProcessRole::Gateway, ProcessRole::Supervisor],
+            weights: ChaosWeights::default(),
+            pause_ms: 500..=5_000,
+            duration_ms: Some(30_000),
+        }
+    }
+}
+
 /// Why settings make no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChaosError {
