@@ -8,6 +8,9 @@ use tenaz_client::limits as client_limits;
 use tenaz_runtime::format::Format;
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
+use crate::supervision_args::{
+    BrokerNodeArgs, ChaosArgs, DownArgs, ProbeArgs, StatusArgs, SupervisorArgs, UpArgs,
+};
 
 /// Answers analytical questions over large CSV exports, in one pass.
 #[derive(Debug, Parser)]
@@ -41,17 +44,41 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// Show the stages in which a workload's questions are answered.
     Explain(ExplainArgs),
+    /// Start a whole cluster on this machine, and keep it alive.
+    Up(UpArgs),
+    /// Show who of a cluster runs, who leads, and which jobs there are.
+    Status(StatusArgs),
+    /// Stop a cluster in order; nothing stays behind.
+    Down(DownArgs),
+    /// Kill, pause and restart processes of a running cluster, on purpose.
+    Chaos(ChaosArgs),
     /// Take jobs, data and questions of clients over HTTP, and hand out results: one of many.
     Gateway(GatewayArgs),
     /// Work on the jobs of a cluster: one of many, on any machine.
     Worker(WorkerArgs),
+    /// Keep the processes of a cluster alive: one of several, of which one leads.
+    Supervisor(SupervisorArgs),
+    /// A private RabbitMQ node that supervisors can watch; `tenaz up` starts it.
+    #[command(hide = true)]
+    Broker(BrokerNodeArgs),
+    /// Ask a process of a cluster how it is, for health checks.
+    #[command(hide = true)]
+    Probe(ProbeArgs),
     /// Write a completion script for a shell.
     Completions(CompletionsArgs),
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  tenaz demo")]
+#[command(
+    after_help = "Examples:\n  tenaz demo\n  tenaz demo --chaos\n\nWith --chaos a small cluster of this machine answers the questions while its workers, gateways, supervisors and its broker\nare killed, and the fingerprints of the answers are compared with those of an undisturbed run."
+)]
 pub(crate) struct DemoArgs {
+    /// On a cluster, while its processes are killed. Needs RabbitMQ on this machine.
+    #[arg(long)]
+    pub(crate) chaos: bool,
+    /// How long the chaos lasts.
+    #[arg(long = "for", value_name = "TIME", value_parser = crate::cluster_args::duration, default_value = "20s", requires = "chaos")]
+    pub(crate) duration: Duration,
     /// How much data: 1 is the volume of the real data set.
     #[arg(long, value_name = "F", default_value_t = 0.005)]
     pub(crate) scale: f64,

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use tenaz_core::ProcessName;
+use tenaz_vitals::ClusterId;
 
 use crate::args::{size, threads};
 
-/// How to reach the broker, and how to log: the same for every process of a cluster.
+/// How to reach the broker: the same for every process of a cluster.
 #[derive(Debug, Args)]
 pub(crate) struct BrokerArgs {
     /// Where RabbitMQ is: amqp://user:password@host:5672/vhost, or amqps://. Several nodes of one cluster with commas.
@@ -29,12 +31,50 @@ pub(crate) struct BrokerArgs {
     /// How long results stay without a sign of their client.
     #[arg(long, value_name = "TIME", env = "TENAZ_KEEP", value_parser = duration, default_value = "10m")]
     pub(crate) keep: Duration,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
+}
+
+/// How to log: the same for every process of a cluster.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
     /// What is logged: error, warn, info, debug, or a filter such as tenaz_runtime=debug.
     #[arg(long, value_name = "LEVEL", env = "TENAZ_LOG", default_value = "info")]
     pub(crate) log: String,
     /// How it is logged, on standard error.
     #[arg(long, value_enum, env = "TENAZ_LOG_FORMAT", default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
+}
+
+/// How supervisors know the process: the same for every process of a cluster.
+#[derive(Debug, Args)]
+pub(crate) struct VitalsArgs {
+    /// Its name in the cluster, such as worker-1 [default: made of its role, machine and process id].
+    #[arg(long, value_name = "NAME", env = "TENAZ_NAME")]
+    pub(crate) name: Option<ProcessName>,
+    /// Supervisors to send heartbeats to.
+    #[arg(long, value_name = "HOST:PORT,…", env = "TENAZ_SUPERVISORS", value_delimiter = ',')]
+    pub(crate) supervisors: Vec<String>,
+    /// The cluster's key, which seals heartbeats: a file with 64 hexadecimal digits that only its owner can read.
+    #[arg(long, value_name = "FILE", env = "TENAZ_KEY_FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+    /// Which of its lives this is [default: the time].
+    #[arg(long, value_name = "NUMBER", env = "TENAZ_INCARNATION", hide = true)]
+    pub(crate) incarnation: Option<u64>,
+    /// The cluster's id [default: made of its key].
+    #[arg(long, value_name = "ID", env = "TENAZ_CLUSTER_ID", hide = true)]
+    pub(crate) cluster_id: Option<ClusterId>,
+    /// How often heartbeats are sent.
+    #[arg(long, value_name = "TIME", env = "TENAZ_HEARTBEAT_EVERY", value_parser = duration, default_value = "500ms", hide = true)]
+    pub(crate) heartbeat_every: Duration,
+}
+
+/// Where a process that serves nothing else answers questions about itself.
+#[derive(Debug, Args)]
+pub(crate) struct HttpArgs {
+    /// Where to serve /healthz, /readyz and /metrics; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", env = "TENAZ_HTTP")]
+    pub(crate) http: Option<SocketAddr>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -52,6 +92,10 @@ pub(crate) enum LogFormat {
 pub(crate) struct WorkerArgs {
     #[command(flatten)]
     pub(crate) broker: BrokerArgs,
+    #[command(flatten)]
+    pub(crate) vitals: VitalsArgs,
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
     /// Working threads [default: one per core].
     #[arg(long, value_name = "N", env = "TENAZ_THREADS", value_parser = threads)]
     pub(crate) threads: Option<usize>,
@@ -73,6 +117,8 @@ pub(crate) struct WorkerArgs {
 pub(crate) struct GatewayArgs {
     #[command(flatten)]
     pub(crate) broker: BrokerArgs,
+    #[command(flatten)]
+    pub(crate) vitals: VitalsArgs,
     /// Where to listen; port 0 takes a free one. An address that other machines can reach needs --tokens.
     #[arg(long, value_name = "ADDRESS", env = "TENAZ_LISTEN", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,

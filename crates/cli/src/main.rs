@@ -15,6 +15,7 @@ mod row_stream;
 mod screen;
 mod stop;
 mod summary;
+mod supervision_args;
 
 use std::process::ExitCode;
 
@@ -45,6 +46,13 @@ fn main() -> ExitCode {
         Command::Explain(args) => commands::explain::explain(&args, &screen),
         Command::Gateway(args) => commands::gateway::gateway(&args),
         Command::Worker(args) => commands::worker::worker(&args),
+        Command::Supervisor(args) => commands::supervisor::supervisor(&args),
+        Command::Broker(args) => commands::broker::broker(&args),
+        Command::Up(args) => commands::up::up(&args, &screen),
+        Command::Status(args) => commands::status::status(&args, &screen),
+        Command::Down(args) => commands::down::down(&args, &screen),
+        Command::Chaos(args) => commands::chaos::chaos(&args, &screen),
+        Command::Probe(args) => commands::probe::probe(&args),
         Command::Completions(args) => commands::completions::completions(&args),
     };
     match done {

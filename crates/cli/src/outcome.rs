@@ -28,6 +28,18 @@ impl std::fmt::Display for ReaderGone {
 
 impl std::error::Error for ReaderGone {}
 
+/// The command has done what it should, and found that not all is well.
+#[derive(Debug)]
+pub(crate) struct NotWell(pub(crate) String);
+
+impl std::fmt::Display for NotWell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotWell {}
+
 /// The command ended before its job: the user must know how to go on with it, or how to end it.
 #[derive(Debug)]
 pub(crate) struct JobLeft {

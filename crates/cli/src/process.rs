@@ -1,21 +1,33 @@
 //! What all long-running processes have in common: a runtime, a log, signals, the link to the broker.
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::Result;
 use tenaz_cluster::{Link, LinkSettings, Names, Patience};
+use tenaz_core::{Incarnation, ProcessName, ProcessRole};
 use tenaz_rabbit::BrokerSettings;
+use tenaz_vitals::{ClusterId, Identity, Key, Vitals, VitalsSettings};
 use tokio_util::sync::CancellationToken;
 
-use crate::cluster_args::{BrokerArgs, LogFormat};
+use crate::cluster_args::{BrokerArgs, LogArgs, LogFormat, VitalsArgs};
 use crate::outcome::Usage;
 
 /// Runs a process until it ends or is told to stop.
-pub(crate) fn run<F>(args: &BrokerArgs, work: impl FnOnce(CancellationToken) -> F) -> Result<()>
+pub(crate) fn run<F>(log: &LogArgs, work: impl FnOnce(CancellationToken) -> F) -> Result<()>
 where
     F: Future<Output = Result<()>>,
 {
-    start_log(args)?;
+    start_log(log)?;
+    run_quietly(work)
+}
+
+/// The same for a command that speaks to people and writes no log.
+pub(crate) fn run_quietly<F>(work: impl FnOnce(CancellationToken) -> F) -> Result<()>
+where
+    F: Future<Output = Result<()>>,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         let stop = CancellationToken::new();
@@ -25,6 +37,14 @@ where
     // Tasks that still wait for the broker must not keep the process.
     runtime.shutdown_background();
     done
+}
+
+/// Runs something async to its end.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    Ok(done)
 }
 
 /// Connects to the broker.
@@ -37,12 +57,77 @@ pub(crate) async fn link(args: &BrokerArgs, what: &str) -> Result<Link> {
     Ok(Link::open(LinkSettings { broker, names, connection_name }).await?)
 }
 
+/// What a process that is told nothing by its environment knows of itself.
+#[derive(Debug)]
+pub(crate) struct Own {
+    pub(crate) name: ProcessName,
+    pub(crate) cluster: ClusterId,
+    pub(crate) key: Key,
+    pub(crate) supervisors: Vec<String>,
+}
+
+/// Begins to show the process to supervisors, and on `http` to everybody.
+pub(crate) async fn vitals(args: &VitalsArgs, role: ProcessRole, http: Option<SocketAddr>) -> Result<Arc<Vitals>> {
+    let usage = |error: tenaz_vitals::Error| Usage(error.to_string());
+    let supervisors: Vec<String> = args.supervisors.iter().filter(|addr| !addr.is_empty()).cloned().collect();
+    // A key that is not needed is not read: it may well be there for others.
+    let key = match &args.key_file {
+        Some(path) if !supervisors.is_empty() => Some(Key::read(path).map_err(usage)?),
+        None if !supervisors.is_empty() => {
+            let text = "--supervisors needs --key-file: heartbeats are sealed with the cluster's key, the file `key` in its directory";
+            return Err(Usage(text.to_owned()).into());
+        }
+        _ => None,
+    };
+    let alone = Identity::alone(role);
+    let identity = Identity {
+        cluster: args.cluster_id.clone().or_else(|| key.as_ref().map(ClusterId::of)).unwrap_or(alone.cluster),
+        name: args.name.clone().unwrap_or_else(|| default_name(role)),
+        role,
+        incarnation: args.incarnation.map_or(alone.incarnation, Incarnation),
+    };
+    start_vitals(VitalsSettings { identity, key, supervisors, every: args.heartbeat_every, http }).await
+}
+
+/// The same for a process that knows its name and its cluster by itself.
+pub(crate) async fn own_vitals(
+    args: &VitalsArgs,
+    role: ProcessRole,
+    own: Own,
+    http: Option<SocketAddr>,
+) -> Result<Arc<Vitals>> {
+    let incarnation = args.incarnation.map_or(Identity::alone(role).incarnation, Incarnation);
+    let identity = Identity { cluster: own.cluster, name: own.name, role, incarnation };
+    let (key, every) = (Some(own.key), args.heartbeat_every);
+    start_vitals(VitalsSettings { identity, key, supervisors: own.supervisors, every, http }).await
+}
+
+async fn start_vitals(settings: VitalsSettings) -> Result<Arc<Vitals>> {
+    let vitals = Vitals::start(settings).await.map_err(|error| match error {
+        tenaz_vitals::Error::Setting { .. } => anyhow::Error::from(Usage(error.to_string())),
+        error => error.into(),
+    })?;
+    let identity = vitals.identity();
+    let http = vitals.http_addr().map(|addr| format!("http://{addr}"));
+    tracing::info!(name = %identity.name, incarnation = identity.incarnation.0, http, "the process is up");
+    Ok(vitals)
+}
+
+/// Its role, its machine, and its process id: in a container the last is always the same.
+fn default_name(role: ProcessRole) -> ProcessName {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host: String = host.trim().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(32).collect();
+    let pid = std::process::id();
+    let name = if host.is_empty() { format!("{role}-{pid}") } else { format!("{role}-{host}-{pid}") };
+    name.parse().unwrap_or_else(|_| ProcessName::numbered(role, pid))
+}
+
 /// How long things may stay.
 pub(crate) fn patience(args: &BrokerArgs) -> Patience {
     Patience { idle: args.expire, results: args.keep }
 }
 
-fn start_log(args: &BrokerArgs) -> Result<()> {
+fn start_log(args: &LogArgs) -> Result<()> {
     // The AMQP client logs as errors what is expected here, such as a queue that is gone.
     let filter = tracing_subscriber::EnvFilter::try_new(format!("lapin=off,{}", args.log))
         .map_err(|e| Usage(format!("--log {:?} is no filter: {e}; write error, warn, info or debug", args.log)))?;

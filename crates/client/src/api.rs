@@ -3,34 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+pub use tenaz_core::{FileEntry, WorkloadText};
 
 use crate::Ranges;
-
-/// A workload as text.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkloadText {
-    /// Where it came from, for error messages.
-    pub file: String,
-    /// `workload.toml`.
-    pub toml: String,
-    /// The SQL files that it names.
-    #[serde(default)]
-    pub sql: BTreeMap<String, String>,
-}
-
-/// A file of the job, so that whoever resumes can check that it has the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileEntry {
-    /// The table.
-    pub table: String,
-    /// The file, relative to the data directory.
-    pub name: String,
-    /// Its size.
-    pub bytes: u64,
-    /// Digest of its beginning, its end and its size.
-    #[serde(default)]
-    pub sample: String,
-}
 
 /// A job to be made.
 #[derive(Debug, Clone, Serialize)]
@@ -113,11 +88,13 @@ pub struct TableState {
 }
 
 /// How far a job is.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobProgress {
     /// Chunks worked on.
     pub chunks: u64,
+    /// Chunks that the cluster knows of.
+    pub chunks_known: u64,
     /// Bytes worked on.
     pub bytes: u64,
     /// Records worked on.
@@ -126,6 +103,30 @@ pub struct JobProgress {
     pub rejected: u64,
     /// Queries answered.
     pub answers: u64,
+}
+
+/// A line of the list of jobs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct JobLine {
+    /// Its id.
+    #[serde(rename(deserialize = "job"))]
+    pub id: String,
+    /// The workload's name.
+    pub workload: String,
+    /// Where it stands.
+    pub state: String,
+    /// When it was made.
+    #[serde(default)]
+    pub created: String,
+    /// How far it is.
+    #[serde(default)]
+    pub progress: JobProgress,
+}
+
+/// The list of jobs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct JobLines {
+    pub(crate) jobs: Vec<JobLine>,
 }
 
 /// A code for programs and a text for people.

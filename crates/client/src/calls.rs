@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use ureq::http::{Method, Response};
 use ureq::{Body, BodyReader};
 
-use crate::api::{Finish, Job, Missing, NewJob, NewJobAnswer, TableMissing};
+use crate::api::{Finish, Job, JobLine, JobLines, Missing, NewJob, NewJobAnswer, TableMissing};
 use crate::gateways::{Ask, ReadError, percent_encoded};
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::{Compression, Error, Gateways};
@@ -33,6 +33,12 @@ impl Gateways {
     /// A job as it is now.
     pub fn job(&self, job: &str) -> Result<Job, Error> {
         Ok(self.ask(&Ask::job(Method::GET, job, ""), json)?.0)
+    }
+
+    /// All jobs that the cluster knows and that are this client's, oldest first.
+    pub fn jobs(&self) -> Result<Vec<JobLine>, Error> {
+        let (jobs, _): (JobLines, _) = self.ask(&Ask::new(Method::GET, "/v1/jobs".to_owned()), json)?;
+        Ok(jobs.jobs)
     }
 
     /// What is missing of the tables that are closed, and which are not.

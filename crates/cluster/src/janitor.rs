@@ -48,6 +48,15 @@ enum Chore {
     Remove(JobCard, End),
 }
 
+impl Chore {
+    fn job(&self) -> &JobId {
+        match self {
+            Self::Expire(job) => job,
+            Self::Trim(card, _) | Self::Remove(card, _) => &card.id,
+        }
+    }
+}
+
 impl Janitor {
     /// Starts cleaning up.
     pub fn start(link: &Link, book: &Arc<Book>, membership: &Arc<Membership>, patience: Patience) {
@@ -68,7 +77,7 @@ impl Janitor {
             let chores = self.chores(&trimmed);
             for chore in chores {
                 if let Err(error) = self.act(&chore, &mut trimmed).await {
-                    tracing::warn!(%error, "cleaning up did not succeed; it will be tried again");
+                    tracing::warn!(job = %chore.job(), %error, "cleaning up did not succeed; it will be tried again");
                 }
             }
             let there: BTreeSet<JobId> = self.book.each(|view| view.card.id.clone()).into_iter().collect();

@@ -22,6 +22,7 @@ mod log;
 mod membership;
 mod names;
 mod spec;
+mod wipe;
 
 pub use beat::{Beat, JobProgress, Role};
 pub use book::{Book, JobView, Note};
@@ -33,4 +34,5 @@ pub use link::{Link, LinkSettings, Session};
 pub use log::{LogMessage, read_log};
 pub use membership::{Membership, Seen};
 pub use names::Names;
-pub use spec::{Control, FileEntry, JobSpec, QueryEnd, ResultEnd, TableEnd, WorkloadText};
+pub use spec::{Control, JobSpec, QueryEnd, ResultEnd, TableEnd};
+pub use wipe::{Wiped, wipe};

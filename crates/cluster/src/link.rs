@@ -123,6 +123,28 @@ impl Link {
         }
     }
 
+    /// Tells how many connections were made again, whenever some were, until the link is closed.
+    pub fn count_reconnects(&self, mut tell: impl FnMut(u64) + Send + 'static) {
+        let link = self.clone();
+        tokio::spawn(async move {
+            let mut epoch = 1;
+            let counting = async {
+                loop {
+                    let session = link.session().await;
+                    if session.epoch > epoch {
+                        tell(session.epoch - epoch);
+                        epoch = session.epoch;
+                    }
+                    session.lost().await;
+                }
+            };
+            tokio::select! {
+                () = link.closing.cancelled() => {}
+                () = counting => {}
+            }
+        });
+    }
+
     /// Why there is no session, if there is none.
     pub fn trouble(&self) -> Option<String> {
         match &*self.state.borrow() {

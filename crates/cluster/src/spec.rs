@@ -4,32 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tenaz_core::Fact;
-
-/// A workload as text: every process plans the same stages from it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WorkloadText {
-    /// Where it came from, for error messages.
-    pub file: String,
-    /// `workload.toml`.
-    pub toml: String,
-    /// The SQL files that it names.
-    #[serde(default)]
-    pub sql: BTreeMap<String, String>,
-}
-
-/// A file that the client means to send, so that a resumed upload can be told from one of other files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileEntry {
-    /// The table.
-    pub table: String,
-    /// The file, relative to the data directory.
-    pub name: String,
-    /// Its size.
-    pub bytes: u64,
-    /// Digest of its beginning and end.
-    pub sample: String,
-}
+use tenaz_core::{Fact, FileEntry, WorkloadText};
 
 /// What a job asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -46,6 +46,7 @@ mod members;
 mod message;
 mod promise;
 mod registry;
+mod request;
 mod supervision;
 mod topology;
 mod worker;
@@ -64,6 +65,8 @@ pub use members::{Claim, Members};
 pub use message::{Header, Log};
 pub use promise::Promise;
 pub use registry::{Change, End, Entry, JobCard, Registry, RegistryEvent};
+pub use request::{FileEntry, WorkloadText};
+pub use supervision::{ChaosAction, ChaosError, ChaosPlan, ChaosSettings, ChaosWeights, Strike};
 pub use supervision::{
     Ending, Incarnation, Keeper, KeeperAction, KeeperEvent, KeeperPolicy, Past, ProcessName, ProcessRole, ProcessState,
     Standing, Streak, Trouble,

@@ -19,4 +19,4 @@ pub use error::Error;
 pub use nearest::nearest;
 pub use plan::{Edge, JobPlan, PlannedQuery, ScanPlan, Stage, describe, needs_quotes, split_queries};
 pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows, tight};
-pub use workload::{KindError, Query, Role, Table, Workload, WorkloadFiles, bundled_names, parse_kind};
+pub use workload::{KindError, Query, Role, Table, Workload, bundled_names, parse_kind};

@@ -2,12 +2,14 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use tenaz_vitals::{Health, METRICS_CONTENT_TYPE};
 
 use crate::app::{Shared, broker_away};
 use crate::problem::{Code, Problem};
+use crate::status::count_jobs_now;
 
 /// The API, for programs.
 pub(crate) const OPENAPI: &str = include_str!("../openapi.json");
@@ -35,8 +37,14 @@ pub(crate) async fn openapi() -> Response {
 }
 
 /// `GET /healthz`: the process is up.
-pub(crate) async fn health() -> (StatusCode, Json<Value>) {
-    (StatusCode::OK, Json(json!({"status": "up"})))
+pub(crate) async fn health(State(app): State<Shared>) -> Json<Health> {
+    Json(app.vitals.health())
+}
+
+/// `GET /metrics`: for scrapers, without a token. Nothing in them names a job, a tenant or a file.
+pub(crate) async fn metrics(State(app): State<Shared>) -> Response {
+    count_jobs_now(&app);
+    ([(header::CONTENT_TYPE, METRICS_CONTENT_TYPE)], app.vitals.metrics().encode()).into_response()
 }
 
 /// `GET /readyz`: requests can be served. (The registry was read before the first request was.)

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tenaz_cluster::{Book, Control, JobSpec, Link, Membership, ResultEnd};
 use tenaz_core::{End, Fact, JobCard, JobId, TableId};
 use tenaz_runtime::Budget;
+use tenaz_vitals::{GatewayMetrics, Vitals};
 use tokio::sync::Semaphore;
 
 use crate::auth::Tenant;
@@ -29,6 +30,10 @@ pub(crate) struct App {
     pub(crate) plans: Plans,
     pub(crate) receipts: Receipts,
     pub(crate) ending: Ending,
+    /// How this process shows itself.
+    pub(crate) vitals: Arc<Vitals>,
+    /// What it counts.
+    pub(crate) metrics: GatewayMetrics,
     /// Bytes of uploads in memory.
     pub(crate) upload_memory: Arc<Semaphore>,
     /// Streams under way.
@@ -79,6 +84,7 @@ impl App {
         membership: Arc<Membership>,
         tokens: Option<Arc<Tokens>>,
         settings: &GatewaySettings,
+        vitals: Arc<Vitals>,
         ending: Ending,
     ) -> Self {
         let limits = settings.limits.clone();
@@ -96,6 +102,8 @@ impl App {
             tokens,
             limits,
             ending,
+            metrics: vitals.metrics().gateway(),
+            vitals,
             touch_every,
             touched: Mutex::default(),
             ends: Mutex::default(),

@@ -35,6 +35,9 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// The process cannot show itself.
+    #[error(transparent)]
+    Vitals(#[from] tenaz_vitals::Error),
     /// The cluster's fault, or the broker's.
     #[error(transparent)]
     Cluster(#[from] tenaz_cluster::Error),

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenaz_cluster::{Book, Janitor, Link, Membership, Role};
+use tenaz_core::ProcessRole;
+use tenaz_vitals::Vitals;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -13,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::routes::router;
 use crate::server::{Ending, serve};
+use crate::status::count_jobs;
 use crate::tokens::Tokens;
 use crate::{Error, GatewaySettings};
 
@@ -27,6 +30,7 @@ pub struct Gateway {
     ending: Ending,
     connections: TaskTracker,
     serving: JoinHandle<()>,
+    vitals: Arc<Vitals>,
 }
 
 impl Gateway {
@@ -35,11 +39,26 @@ impl Gateway {
     /// The link stays the caller's: close it after [`Gateway::shutdown`].
     pub async fn start(link: Link, settings: GatewaySettings) -> Result<Self, Error> {
         settings.check()?;
+        let vitals = match &settings.vitals {
+            Some(vitals) => Arc::clone(vitals),
+            None => Vitals::alone(ProcessRole::Gateway)?,
+        };
+        let pulse = vitals.pulse();
+        pulse.during(Self::begin(link, settings, vitals)).await
+    }
+
+    async fn begin(link: Link, settings: GatewaySettings, vitals: Arc<Vitals>) -> Result<Self, Error> {
         let tokens = settings.tokens_file.as_deref().map(Tokens::open).transpose()?.map(Arc::new);
         let unheard = |source| Error::Listen { address: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).await.map_err(unheard)?;
         let address = listener.local_addr().map_err(unheard)?;
         let url = settings.url.clone().unwrap_or_else(|| format!("http://{address}"));
+        vitals.set_http(address);
+        vitals.set_url(url.clone());
+        let reconnects = vitals.metrics().gateway().broker_reconnects.clone();
+        link.count_reconnects(move |count| {
+            reconnects.inc_by(count);
+        });
         let book = Book::open(&link).await?;
         let say_url = move |beat: &mut tenaz_cluster::Beat| beat.url = Some(url.clone());
         let membership = Membership::join(&link, Role::Gateway, Membership::new_id()?, say_url);
@@ -49,13 +68,18 @@ impl Gateway {
             let (tokens, closing) = (Arc::clone(tokens), ending.closing.clone());
             tokio::spawn(async move { tokens.watch(closing).await });
         }
-        let app = Arc::new(App::new(link, book, Arc::clone(&membership), tokens, &settings, ending.clone()));
+        let member = Arc::clone(&membership);
+        let app = Arc::new(App::new(link, book, member, tokens, &settings, Arc::clone(&vitals), ending.clone()));
+        tokio::spawn(count_jobs(Arc::clone(&app)));
         let connections = TaskTracker::new();
         let limits = &settings.limits;
         let serving =
             serve(listener, router(app), limits.connections, limits.idle, ending.clone(), connections.clone());
-        let serving = tokio::spawn(serving);
-        Ok(Self { address, membership, ending, connections, serving })
+        // The pulse of the loop that accepts connections.
+        let pulse = vitals.pulse();
+        let serving = tokio::spawn(async move { pulse.during(serving).await });
+        vitals.set_ready(true);
+        Ok(Self { address, membership, ending, connections, serving, vitals })
     }
 
     /// Where it listens.
@@ -66,6 +90,12 @@ impl Gateway {
     /// Stops accepting, lets requests finish within `deadline`, and leaves the cluster. Streams that are still going on
     /// shortly before the deadline end with an error record.
     pub async fn shutdown(mut self, deadline: Duration) {
+        self.vitals.set_draining();
+        let pulse = self.vitals.pulse();
+        pulse.during(self.end(deadline)).await;
+    }
+
+    async fn end(&mut self, deadline: Duration) {
         self.ending.closing.cancel();
         self.connections.close();
         let _ = (&mut self.serving).await;

@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tenaz_cluster::limits::{MAX_MESSAGE_BYTES, MAX_SPEC_BYTES};
-use tenaz_cluster::{FileEntry, JobSpec, WorkloadText, create_job, delete_job_objects};
+use tenaz_cluster::{JobSpec, create_job, delete_job_objects};
 use tenaz_core::limits::MAX_PARTITIONS;
-use tenaz_core::{End, JobCard, JobId, RegistryEvent};
+use tenaz_core::{End, FileEntry, JobCard, JobId, RegistryEvent, WorkloadText};
 use tenaz_engine::Workload;
 
 use crate::admission::admit;
@@ -183,8 +183,7 @@ fn workload_text(choice: WorkloadChoice) -> Result<WorkloadText, Problem> {
                 let text = format!("there is no workload {name:?}: write one of {known}, or send the text of your own");
                 return Err(Problem::new(Code::Unprocessable, text));
             }
-            let (_, files) = Workload::load_with_files(&name).map_err(Problem::internal)?;
-            Ok(WorkloadText { file: files.file, toml: files.toml, sql: files.sql })
+            Ok(Workload::load_with_text(&name).map_err(Problem::internal)?.1)
         }
     }
 }

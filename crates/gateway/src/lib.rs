@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `server`, `timed_io` | connections, and the clients that never finish anything |
 //! | `routes` | the table of routes; `openapi.json` says the same |
+//! | `about`, `requests`, `status` | health, metrics, and what they count |
 //! | `jobs`, `admission`, `state` | creating, listing, watching, cancelling |
 //! | `chunks`, `files`, `cutting`, `finish`, `receipts` | uploads |
 //! | `results`, `rejects`, `events`, `results_log` | streams |
@@ -36,6 +37,7 @@ mod problem;
 mod publish;
 mod receipts;
 mod rejects;
+mod requests;
 mod results;
 mod results_log;
 mod routes;
@@ -43,6 +45,7 @@ mod row_stream;
 mod server;
 mod settings;
 mod state;
+mod status;
 mod stream;
 mod text;
 mod timed_io;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tenaz_cluster::JobSpec;
 use tenaz_core::{QueryId, TableId, Topology};
 use tenaz_csv::Layout;
-use tenaz_engine::{JobPlan, PlannedQuery, Workload, WorkloadFiles};
+use tenaz_engine::{JobPlan, PlannedQuery, Workload};
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::limits::{KEPT_PLANS, PLANNING_AT_ONCE};
@@ -30,9 +30,7 @@ pub(crate) struct Planned {
 
 impl Planned {
     fn make(spec: &JobSpec) -> Result<Self, tenaz_engine::Error> {
-        let text = &spec.workload;
-        let files = WorkloadFiles { file: text.file.clone(), toml: text.toml.clone(), sql: text.sql.clone() };
-        let workload = files.parse()?.select(&spec.queries)?;
+        let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
         let plan = JobPlan::new(&workload)?;
         let topology = plan.topology(spec.partitions)?;
         let found = topology.waves();

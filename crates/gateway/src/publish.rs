@@ -31,6 +31,10 @@ pub(crate) async fn deliver(
 ) -> Result<(), Problem> {
     send(app, job, header, payload, patience).await?;
     app.within(app.receipts.write(job.id(), header.table, header.number)).await??;
+    app.metrics.chunks.inc();
+    app.metrics.bytes_in.inc_by(header.raw_bytes);
+    let table = job.planned.table_name(header.table);
+    tracing::debug!(job = %job.id(), table, chunk = header.number, bytes = header.raw_bytes, "a chunk is taken in");
     app.settled(job.id()).await;
     Ok(())
 }

@@ -58,7 +58,7 @@ async fn stream_rejects(app: &Shared, job: &Job, mut rows: RowStream, out: &Out)
     };
     match last {
         Ok(bytes) => drop(out.send(bytes).await),
-        Err(error) => tracing::error!(%error, "a stream could not be ended"),
+        Err(error) => tracing::error!(job = %job.id(), %error, "a stream could not be ended"),
     }
 }
 

@@ -64,7 +64,7 @@ async fn stream_answer(app: &Shared, job: &Job, query: QueryId, mut rows: RowStr
     };
     match last {
         Ok(bytes) => drop(out.send(bytes).await),
-        Err(error) => tracing::error!(%error, "a stream could not be ended"),
+        Err(error) => tracing::error!(job = %job.id(), %error, "a stream could not be ended"),
     }
 }
 

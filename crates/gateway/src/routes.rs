@@ -7,6 +7,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 
 use crate::app::Shared;
 use crate::problem::{Code, PROBLEM_JSON, Problem};
+use crate::requests::{Watch, watched};
 use crate::{about, chunks, events, files, finish, jobs, rejects, results};
 
 /// A route: method, path, and who serves it.
@@ -37,14 +38,20 @@ pub(crate) fn table() -> Vec<Route> {
         route("get", "/v1/openapi.json", get(about::openapi)),
         route("get", "/healthz", get(about::health)),
         route("get", "/readyz", get(about::ready)),
+        route("get", "/metrics", get(about::metrics)),
         route("get", "/", get(about::help)),
     ]
 }
 
 /// The router of all routes.
 pub(crate) fn router(app: Shared) -> Router {
-    let routes = table().into_iter().fold(Router::new(), |router, route| router.route(route.path, route.serve));
-    routes.layer(axum::middleware::map_response(as_problem)).with_state(app)
+    let table = table();
+    let watch = Watch::new(&app.metrics, table.iter().map(|route| route.path));
+    let routes = table.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.serve));
+    routes
+        .layer(axum::middleware::map_response(as_problem))
+        .layer(axum::middleware::from_fn_with_state(watch, watched))
+        .with_state(app)
 }
 
 /// Errors that axum itself answers become problem documents, too.

@@ -2,9 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tenaz_cluster::Patience;
+use tenaz_vitals::Vitals;
 
 use crate::Error;
 use crate::tokens::Tokens;
@@ -24,6 +26,8 @@ pub struct GatewaySettings {
     pub limits: Limits,
     /// Where rows go that do not fit into memory.
     pub temp_dir: PathBuf,
+    /// How it shows itself to supervisors; nobody watches it without.
+    pub vitals: Option<Arc<Vitals>>,
 }
 
 impl GatewaySettings {
@@ -36,6 +40,7 @@ impl GatewaySettings {
             patience: Patience::default(),
             limits: Limits::default(),
             temp_dir: std::env::temp_dir(),
+            vitals: None,
         }
     }
 

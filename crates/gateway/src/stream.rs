@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
+use tenaz_vitals::Counter;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::app::Shared;
@@ -15,13 +16,19 @@ use crate::problem::{Code, Problem};
 #[derive(Debug)]
 pub(crate) struct Out {
     pieces: mpsc::Sender<Bytes>,
+    sent: Counter,
     _slot: OwnedSemaphorePermit,
 }
 
 impl Out {
     /// Sends bytes as soon as the client has taken those before. False: the client is gone.
     pub(crate) async fn send(&self, bytes: Vec<u8>) -> bool {
-        bytes.is_empty() || self.pieces.send(bytes.into()).await.is_ok()
+        let count = bytes.len() as u64;
+        let sent = bytes.is_empty() || self.pieces.send(bytes.into()).await.is_ok();
+        if sent {
+            self.sent.inc_by(count);
+        }
+        sent
     }
 
     /// Ends when the client is gone.
@@ -42,5 +49,5 @@ pub(crate) fn open(app: &Shared, content_type: &'static str) -> Result<(Out, Res
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok((Out { pieces, _slot: slot }, response))
+    Ok((Out { pieces, sent: app.metrics.bytes_out.clone(), _slot: slot }, response))
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use lapin::{
     ExchangeKind,
-    options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions},
+    options::{
+        ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
+    },
     types::{AMQPValue, FieldTable},
 };
 
@@ -152,6 +154,18 @@ impl Connection {
         let channel = self.channel().await?;
         match channel.queue_delete(short(name)?, QueueDeleteOptions::default()).await {
             Ok(_) => Ok(()),
+            Err(error) => match while_using(name, &error) {
+                Error::NotFound { .. } => Ok(()),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Deletes an exchange. It is fine if there is none.
+    pub async fn delete_exchange(&self, name: &str) -> Result<()> {
+        let channel = self.channel().await?;
+        match channel.exchange_delete(short(name)?, ExchangeDeleteOptions::default()).await {
+            Ok(()) => Ok(()),
             Err(error) => match while_using(name, &error) {
                 Error::NotFound { .. } => Ok(()),
                 error => Err(error),

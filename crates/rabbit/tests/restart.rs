@@ -13,7 +13,7 @@ use std::{
 use common::{connect, eventually, id, is_running, run, start_node};
 use tenaz_rabbit::{
     Backoff, BrokerSettings, Connection, Consumer, Error, Offset, Publisher, QueueSpec, Result, StreamReader,
-    StreamSpec, Target,
+    StreamSpec, Target, node::NodeOptions,
 };
 
 const MESSAGES: u32 = 600;
@@ -235,4 +235,30 @@ fn all_named(name: &str) -> Vec<u32> {
 fn parent(pid: u32) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+}
+
+/// What `tenaz broker` relies on: a node whose caller was killed comes back for the next caller, where clients look for it.
+#[test]
+fn a_node_comes_back_at_its_port_with_its_queues_for_another_caller() {
+    run(async {
+        let dir = common::fresh_dir("again");
+        let Some(first) = common::start_node_with(NodeOptions::new(&dir, "again")).await else { return };
+        let port = first.port();
+        let connection = connect(&first.settings()).await;
+        connection.declare_queue(&QueueSpec::new("stays")).await.unwrap();
+        first.wait_until_recorded(&["stays"]).await.unwrap();
+        drop(first);
+        let mark = ("TENAZ_TEST_MARK".to_owned(), format!("again-{}", std::process::id()));
+        let options = NodeOptions { port: Some(port), marks: vec![mark.clone()], ..NodeOptions::new(&dir, "again") };
+        let mut second = common::start_node_with(options).await.expect("the first one was there");
+        assert_eq!(second.port(), port);
+        let depth = insist(async || Connection::open(&second.settings(), "looks").await?.queue_depth("stays").await);
+        assert_eq!(depth.await, Some(0));
+        assert!(!second.has_exited());
+        let environment = std::fs::read(format!("/proc/{}/environ", second.pid().unwrap())).unwrap();
+        let entry = format!("{}={}", mark.0, mark.1);
+        assert!(environment.split(|byte| *byte == 0).any(|found| found == entry.as_bytes()), "the mark is there");
+        second.kill().await.unwrap();
+        assert!(second.has_exited());
+    });
 }

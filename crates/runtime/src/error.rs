@@ -5,6 +5,9 @@ use crate::rejects::RejectLine;
 /// Why a job failed, by whose fault it is.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// The process cannot show itself.
+    #[error(transparent)]
+    Vitals(#[from] tenaz_vitals::Error),
     /// The data directory is not there.
     #[error("there is no directory {}", .0.display())]
     NoDirectory(PathBuf),

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use staged::Nobody;
 use tenaz_cluster::{
-    Book, ChunkHeader, Control, Encoding, JobSpec, Link, LinkSettings, LogMessage, Names, ResultEnd, WorkloadText,
-    create_job, frame, read_log,
+    Book, ChunkHeader, Control, Encoding, JobSpec, Link, LinkSettings, LogMessage, Names, ResultEnd, create_job, frame,
+    read_log,
 };
 use tenaz_core::{Fact, JobCard, JobId, Log, Promise, TableId};
 use tenaz_csv::Chunker;
@@ -37,12 +37,12 @@ fn worker(link: Link, stop: &CancellationToken) -> tokio::task::JoinHandle<()> {
 
 /// Creates a job and sends all its chunks, each `copies` times.
 async fn submit(link: &Link, book: &Book, name: &str, data: &Path, partitions: u16, copies: usize) -> JobId {
-    let (workload, files) = Workload::load_with_files(name).expect("a bundled workload");
+    let (workload, files) = Workload::load_with_text(name).expect("a bundled workload");
     let plan = JobPlan::new(&workload).expect("a plan");
     let topology = plan.topology(partitions).expect("a topology");
     let spec = JobSpec {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        workload: WorkloadText { file: files.file, toml: files.toml, sql: files.sql },
+        workload: files,
         queries: Vec::new(),
         partitions,
         chunk_bytes: 64 << 10,

@@ -19,6 +19,9 @@ pub enum Error {
     /// The key or the id cannot be made or read.
     #[error(transparent)]
     Vitals(#[from] tenaz_vitals::Error),
+    /// Chaos without a plan.
+    #[error(transparent)]
+    Chaos(#[from] tenaz_core::ChaosError),
     /// A file of the cluster's directory cannot be read or written.
     #[error("cannot {what} {}: {source}", path.display())]
     File {
@@ -34,6 +37,18 @@ pub enum Error {
     NoCluster {
         /// Where was looked.
         dir: PathBuf,
+    },
+    /// Nothing of the cluster runs on this machine.
+    #[error("the cluster in {} is down: `tenaz up` starts it", dir.display())]
+    NotUp {
+        /// Its directory.
+        dir: PathBuf,
+    },
+    /// A description for several machines comes without the key that they must share.
+    #[error("{} is missing, and all machines must have the same: make it once with `openssl rand -hex 32 > key; chmod 600 key`, and copy it", path.display())]
+    NoKey {
+        /// Where it should be.
+        path: PathBuf,
     },
     /// A file of the cluster's directory has content that nobody wrote on purpose.
     #[error("{} is damaged ({detail}): copy it from another machine of the cluster, or remove the directory after `tenaz down`", path.display())]
@@ -60,14 +75,6 @@ pub enum Error {
         name: String,
         /// The machines there are.
         known: String,
-    },
-    /// This build has no such back-end.
-    #[error(
-        "machines with back-end {kind:?} cannot be supervised by this program: use another build, or back-end = \"processes\""
-    )]
-    NoBackEnd {
-        /// Its name.
-        kind: &'static str,
     },
     /// Processes of the cluster that would not go.
     #[error(

@@ -8,6 +8,7 @@
 
 pub mod backend;
 pub mod census;
+pub mod chaos;
 mod clock;
 pub mod command;
 pub mod config;
@@ -24,6 +25,7 @@ mod nearest;
 pub mod peers;
 pub mod records;
 pub mod status;
+pub mod stop;
 mod supervisor;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]

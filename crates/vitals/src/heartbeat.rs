@@ -5,6 +5,7 @@
 //! ```
 
 use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tenaz_core::{Incarnation, ProcessName, ProcessRole};
@@ -30,6 +31,20 @@ pub struct Identity {
     pub role: ProcessRole,
     /// Which of its lives this is.
     pub incarnation: Incarnation,
+}
+
+impl Identity {
+    /// Of a process that belongs to no cluster with supervisors: a name that no other process of this machine has, the
+    /// time as its life.
+    pub fn alone(role: ProcessRole) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            cluster: ClusterId::from_bytes([0; 8]),
+            name: ProcessName::numbered(role, std::process::id()),
+            role,
+            incarnation: Incarnation(u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
 }
 
 /// What a process has done since it was started.

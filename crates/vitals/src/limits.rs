@@ -18,6 +18,8 @@ pub const MAX_PROCESSES: usize = 10_000;
 pub const MIN_EVERY: Duration = Duration::from_millis(10);
 /// The longest time between two heartbeats to one supervisor.
 pub const MAX_EVERY: Duration = Duration::from_secs(60);
+/// How often a loop beats its pulse at least.
+pub const BEAT_EVERY: Duration = Duration::from_millis(250);
 /// How often the addresses of supervisors with a host name are looked up again: a container may come back elsewhere.
 pub const RESOLVE_EVERY: Duration = Duration::from_secs(10);
 /// How soon again while one of them is not known, or sending to it failed.

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::limits::BEAT_EVERY;
+
 /// The pulse of one loop: a process has one for each loop that must turn. When the loop ends, it is dropped.
 ///
 /// The loop beats it every time around, at least every 250 ms or so, also when there is nothing to do. Clones are the
@@ -11,14 +13,23 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 pub struct Pulse(Arc<AtomicU64>);
 
 impl Pulse {
-    /// A pulse that nobody watches.
-    pub fn unwatched() -> Self {
-        Self(Arc::default())
-    }
-
     /// The loop has turned. Costs no more than adding one.
     pub fn beat(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Beats while `work` goes on, from the same task: it may wait for anything, but when it blocks its thread, the
+    /// pulse stands still.
+    pub async fn during<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            self.beat();
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = tokio::time::sleep(BEAT_EVERY) => {}
+            }
+        }
     }
 }
 
@@ -67,6 +78,29 @@ impl Pulses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn it_moves_on_while_a_task_waits_and_not_while_it_blocks() {
+        let pulses = Pulses::default();
+        let pulse = pulses.add();
+        let (end, ended) = tokio::sync::oneshot::channel::<()>();
+        let waiting = pulse.during(async {
+            let _ = ended.await;
+            // Blocks: whoever reads now and again sees no beat in between.
+            pulses.read();
+            let at = pulses.read();
+            std::thread::sleep(BEAT_EVERY * 2);
+            assert_eq!(pulses.read(), at);
+        });
+        let watching = async {
+            let start = pulses.read();
+            while pulses.read() < start + 3 {
+                tokio::time::sleep(BEAT_EVERY / 10).await;
+            }
+            let _ = end.send(());
+        };
+        tokio::join!(waiting, watching);
+    }
 
     #[test]
     fn it_moves_on_when_all_loops_have_turned() {

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tenaz_core::ProcessRole;
+
 use crate::error::Error;
 use crate::health::{Health, Readiness};
 use crate::heartbeat::{Heartbeat, Identity};
@@ -64,6 +66,12 @@ impl Vitals {
             (false, Some(key)) => Some(Sender::start(Arc::clone(&shared), key, supervisors, every)?),
         };
         Ok(Arc::new(Self { shared, sender, http }))
+    }
+
+    /// Those of a process that nobody watches: it counts, and is silent.
+    pub fn alone(role: ProcessRole) -> Result<Arc<Self>, Error> {
+        let shared = Arc::new(Shared::new(Identity::alone(role))?);
+        Ok(Arc::new(Self { shared, sender: None, http: None }))
     }
 
     /// Who this process is.

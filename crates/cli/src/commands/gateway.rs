@@ -1,13 +1,14 @@
 //! `tenaz gateway`
 
 use anyhow::Result;
+use tenaz_core::ProcessRole;
 use tenaz_gateway::{Gateway, GatewaySettings};
 
 use crate::cluster_args::GatewayArgs;
 use crate::process;
 
 pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
-    process::run(&args.broker, async |stop| {
+    process::run(&args.broker.log, async |stop| {
         let settings = GatewaySettings {
             url: args.url.clone(),
             tokens_file: args.tokens.clone(),
@@ -15,6 +16,9 @@ pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
             ..GatewaySettings::new(args.listen)
         };
         settings.check().map_err(|error| crate::outcome::Usage(error.to_string()))?;
+        // It answers questions about itself where it listens.
+        let vitals = process::vitals(&args.vitals, ProcessRole::Gateway, None).await?;
+        let settings = GatewaySettings { vitals: Some(vitals), ..settings };
         let link = process::link(&args.broker, "gateway").await?;
         let gateway = Gateway::start(link.clone(), settings).await?;
         let url = args.url.clone().unwrap_or_else(|| format!("http://{}", gateway.local_addr()));

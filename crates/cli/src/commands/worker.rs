@@ -1,13 +1,15 @@
 //! `tenaz worker`
 
 use anyhow::Result;
+use tenaz_core::ProcessRole;
 use tenaz_runtime::cluster::{Worker, WorkerSettings};
 
 use crate::cluster_args::WorkerArgs;
 use crate::process;
 
 pub(crate) fn worker(args: &WorkerArgs) -> Result<()> {
-    process::run(&args.broker, async |stop| {
+    process::run(&args.broker.log, async |stop| {
+        let vitals = process::vitals(&args.vitals, ProcessRole::Worker, args.http.http).await?;
         let link = process::link(&args.broker, "worker").await?;
         let defaults = WorkerSettings::default();
         let settings = WorkerSettings {
@@ -16,6 +18,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<()> {
             drain: args.drain,
             faults: args.faults.clone(),
             patience: process::patience(&args.broker),
+            vitals: Some(vitals),
             ..defaults
         };
         Ok(Worker::run(link, settings, stop).await?)

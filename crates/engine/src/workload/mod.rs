@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use tenaz_core::WorkloadText;
 use tenaz_csv::Layout;
 
 use crate::limits::MAX_SQL_BYTES;
@@ -66,26 +67,6 @@ pub struct Workload {
     pub queries: Vec<Query>,
 }
 
-/// The text of a workload's files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkloadFiles {
-    /// Where the workload file came from, for error messages.
-    pub file: String,
-    /// Its text.
-    pub toml: String,
-    /// The SQL files that it names, by the names it uses.
-    pub sql: BTreeMap<String, String>,
-}
-
-impl WorkloadFiles {
-    /// The workload, without reading any file.
-    pub fn parse(&self) -> Result<Workload, Error> {
-        check::parse(&self.file, &self.toml, &|name| {
-            self.sql.get(name).cloned().ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
-        })
-    }
-}
-
 /// The names of the workloads in the binary.
 pub fn bundled_names() -> Vec<&'static str> {
     bundled::BUNDLED.iter().map(|b| b.name).collect()
@@ -108,8 +89,15 @@ impl Workload {
         Err(Error::UnknownWorkload { name: name_or_path.to_owned(), known: bundled_names().join(", ") })
     }
 
+    /// The workload of this text, without reading any file.
+    pub fn from_text(text: &WorkloadText) -> Result<Self, Error> {
+        check::parse(&text.file, &text.toml, &|name| {
+            text.sql.get(name).cloned().ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
+        })
+    }
+
     /// The same, with the text of all its files, from which any other process can make the same workload.
-    pub fn load_with_files(name_or_path: &str) -> Result<(Self, WorkloadFiles), Error> {
+    pub fn load_with_text(name_or_path: &str) -> Result<(Self, WorkloadText), Error> {
         let sql = std::cell::RefCell::new(BTreeMap::new());
         let keep = |name: &str, text: String| {
             sql.borrow_mut().insert(name.to_owned(), text.clone());
@@ -118,7 +106,7 @@ impl Workload {
         if let Some(found) = bundled::BUNDLED.iter().find(|b| b.name == name_or_path) {
             let file = format!("{}/workload.toml", found.name);
             let workload = check::parse(&file, found.toml, &|name| found.read(name).map(|text| keep(name, text)))?;
-            return Ok((workload, WorkloadFiles { file, toml: found.toml.to_owned(), sql: sql.into_inner() }));
+            return Ok((workload, WorkloadText { file, toml: found.toml.to_owned(), sql: sql.into_inner() }));
         }
         // Whatever is wrong with the name is said by `load`.
         let workload = Self::load(name_or_path)?;
@@ -128,7 +116,7 @@ impl Workload {
         let toml = read_limited(&path).map_err(|source| Error::Unreadable { path: file.clone(), source })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         check::parse(&file, &toml, &|name| read_limited(&folder.join(name)).map(|text| keep(name, text)))?;
-        Ok((workload, WorkloadFiles { file, toml, sql: sql.into_inner() }))
+        Ok((workload, WorkloadText { file, toml, sql: sql.into_inner() }))
     }
 
     fn bundled(found: &bundled::Bundled) -> Result<Self, Error> {

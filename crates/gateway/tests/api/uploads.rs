@@ -4,9 +4,8 @@ use std::time::Duration;
 use serde_json::json;
 use tenaz_cluster::Encoding;
 use tenaz_cluster::limits::QUEUED_CHUNKS;
-use tenaz_core::TableId;
+use tenaz_core::{TableId, WorkloadText};
 use tenaz_csv::{Chunk, Chunker};
-use tenaz_engine::WorkloadFiles;
 use tokio::io::AsyncWriteExt;
 
 use crate::common::worker::{Worker, id};
@@ -142,8 +141,8 @@ fn sales_file(records: usize) -> Vec<u8> {
 }
 
 fn cut(file: &[u8], target: usize) -> Vec<Chunk> {
-    let files = WorkloadFiles { file: "shop.toml".to_owned(), toml: SHOP.to_owned(), sql: Default::default() };
-    let workload = files.parse().unwrap();
+    let files = WorkloadText { file: "shop.toml".to_owned(), toml: SHOP.to_owned(), sql: Default::default() };
+    let workload = tenaz_engine::Workload::from_text(&files).unwrap();
     let mut chunker = Chunker::new(file, &workload.tables[0].layout, target);
     std::iter::from_fn(|| chunker.next_chunk().unwrap()).collect()
 }

@@ -8,8 +8,8 @@ use datafusion::arrow::ipc::writer::StreamWriter;
 use tenaz_cluster::{
     Book, ChunkHeader, Janitor, Link, Membership, Patience, QueryEnd, ResultEnd, Role, TableEnd, frame, unframe,
 };
-use tenaz_core::{End, Header, JobId, Log, RegistryEvent, Source, StageId, TableId};
-use tenaz_engine::{Edge, JobPlan, WorkloadFiles};
+use tenaz_core::{End, Header, JobId, Log, RegistryEvent, Source, StageId, TableId, WorkloadText};
+use tenaz_engine::{Edge, JobPlan, Workload};
 use tenaz_rabbit::Consumer;
 use tenaz_runtime::cluster::{ChunkAccount, RowsHeader, encode};
 use tenaz_runtime::reject_schema;
@@ -122,8 +122,8 @@ pub(crate) fn id(job: &str) -> JobId {
 
 /// The stage whose rows are the answer to a query, where the query is the only one asked.
 fn results_stage(query: &str) -> StageId {
-    let files = WorkloadFiles { file: "shop.toml".to_owned(), toml: SHOP.to_owned(), sql: BTreeMap::new() };
-    let plan = JobPlan::new(&files.parse().unwrap().select(&[query.to_owned()]).unwrap()).unwrap();
+    let files = WorkloadText { file: "shop.toml".to_owned(), toml: SHOP.to_owned(), sql: BTreeMap::new() };
+    let plan = JobPlan::new(&Workload::from_text(&files).unwrap().select(&[query.to_owned()]).unwrap()).unwrap();
     let stage = plan.stages.iter().position(|stage| matches!(stage.edge, Edge::Results(_)));
     StageId(stage.unwrap() as u16)
 }

@@ -18,7 +18,7 @@ impl PrivateCluster {
     /// Starts `size` nodes below `dir` at once and waits until all of them answer and know each other.
     pub async fn start(dir: &Path, size: usize) -> Result<PrivateCluster> {
         let name = |index: usize| format!("tenaz{}", index + 1);
-        let epmd = Arc::new(process::Epmd::start("cluster").await?);
+        let epmd = Arc::new(process::Epmd::start("cluster", &[]).await?);
         let peers: Vec<String> = (0..size).map(|index| format!("{}@localhost", name(index))).collect();
         let cookie = files::new_cookie();
         let mut nodes = Vec::with_capacity(size);

@@ -40,6 +40,11 @@ const POLL: Duration = Duration::from_millis(50);
 const START_ATTEMPTS: usize = 3;
 const LOG_LINES_IN_ERRORS: usize = 15;
 
+/// Whether this machine has what a private node needs; the error says what to install.
+pub fn find_installed() -> Result<()> {
+    process::server_script("rabbitmq-server").map(drop)
+}
+
 /// How to run a private node.
 #[derive(Debug, Clone)]
 pub struct NodeOptions {
@@ -53,6 +58,10 @@ pub struct NodeOptions {
     pub disk_free_limit_bytes: u64,
     /// More lines for its `rabbitmq.conf`.
     pub extra_config: Vec<String>,
+    /// The AMQP port; `None`: a free one. A node that is to come back after its caller's death needs one that stays.
+    pub port: Option<u16>,
+    /// More entries for the environment of all its processes, by which they can be recognised.
+    pub marks: Vec<(String, String)>,
 }
 
 impl NodeOptions {
@@ -64,6 +73,8 @@ impl NodeOptions {
             memory_limit_bytes: 4 << 30,
             disk_free_limit_bytes: 50 << 20,
             extra_config: Vec::new(),
+            port: None,
+            marks: Vec::new(),
         }
     }
 }
@@ -83,19 +94,24 @@ impl PrivateNode {
     pub async fn start(options: NodeOptions) -> Result<PrivateNode> {
         let mut attempt = 1;
         loop {
-            let epmd = process::Epmd::start(&options.name).await?;
+            let epmd = process::Epmd::start(&options.name, &options.marks).await?;
             let mut node = Self::prepare(options.clone(), Arc::new(epmd), &[])?;
             match node.restart().await {
                 Ok(()) => return Ok(node),
                 // Someone took a port between our look and the node's bind.
-                Err(_) if attempt < START_ATTEMPTS && node.files.log_mentions("eaddrinuse") => attempt += 1,
+                Err(_)
+                    if options.port.is_none() && attempt < START_ATTEMPTS && node.files.log_mentions("eaddrinuse") =>
+                {
+                    attempt += 1
+                }
                 Err(error) => return Err(error),
             }
         }
     }
 
     fn prepare(options: NodeOptions, epmd: Arc<process::Epmd>, peers: &[String]) -> Result<PrivateNode> {
-        let ports = Ports::free(&options.name)?;
+        let mut ports = Ports::free(&options.name)?;
+        ports.amqp = options.port.unwrap_or(ports.amqp);
         let files = Files::write(&options, &ports, peers)?;
         Ok(PrivateNode { options, files, ports, epmd, beam: None })
     }
@@ -202,6 +218,7 @@ impl PrivateNode {
     fn command(&self, script: &Path) -> std::process::Command {
         let mut command = process::clean_command(script);
         command.envs(self.files.environment(&self.ports)).envs(self.epmd.environment());
+        command.envs(self.options.marks.iter().cloned());
         command
     }
 
@@ -255,7 +272,8 @@ impl PrivateNode {
         Ok(())
     }
 
-    fn has_exited(&mut self) -> bool {
+    /// Whether the broker's process has ended.
+    pub fn has_exited(&mut self) -> bool {
         self.beam.as_mut().is_none_or(|beam| !matches!(beam.try_wait(), Ok(None)))
     }
 

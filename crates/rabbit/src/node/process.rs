@@ -87,13 +87,13 @@ pub(super) struct Epmd {
 
 impl Epmd {
     /// Starts it and waits until it listens: a node that finds none would start a daemon that outlives everyone.
-    pub(super) async fn start(node: &str) -> Result<Epmd> {
+    pub(super) async fn start(node: &str, marks: &[(String, String)]) -> Result<Epmd> {
         let failed = |detail: String| Error::Node { name: node.to_owned(), detail };
         let program = program("epmd")?;
         for _ in 0..EPMD_ATTEMPTS {
             let port = ports::free_port(node)?;
             let mut command = clean_command(&program);
-            command.args(["-port", &port.to_string(), "-address", "127.0.0.1"]);
+            command.args(["-port", &port.to_string(), "-address", "127.0.0.1"]).envs(marks.iter().cloned());
             command.stdout(Stdio::null()).stderr(Stdio::null());
             let child = spawn(command).map_err(|error| failed(format!("epmd did not start: {error}")))?;
             let mut epmd = Epmd { child, port };

@@ -35,7 +35,12 @@ pub(crate) fn is_running(pid: u32) -> bool {
 
 /// A node for one test.
 pub(crate) async fn start_node(name: &str) -> Option<PrivateNode> {
-    match PrivateNode::start(NodeOptions::new(fresh_dir(name), name)).await {
+    start_node_with(NodeOptions::new(fresh_dir(name), name)).await
+}
+
+/// A node with these options.
+pub(crate) async fn start_node_with(options: NodeOptions) -> Option<PrivateNode> {
+    match PrivateNode::start(options).await {
         Ok(node) => Some(node),
         Err(error @ Error::NotInstalled { .. }) => {
             eprintln!("skipped: {error}");

@@ -1,6 +1,11 @@
 //! Where processes run: one small interface, three back-ends.
 
+pub mod docker;
+pub mod limits;
+mod orders;
 pub mod processes;
+pub mod systemd;
+mod time;
 mod watch;
 
 use std::path::PathBuf;
@@ -8,6 +13,8 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
+
+use self::orders::last_of;
 
 /// A process as it really is, or was when it ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

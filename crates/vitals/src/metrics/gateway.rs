@@ -24,15 +24,11 @@ pub struct GatewayMetrics {
     pub broker_reconnects: Counter,
     /// Chunks taken in of open jobs that no worker has worked off yet.
     pub queue_depth: Gauge,
-    /// Jobs that are open.
-    pub jobs_running: Gauge,
-    /// Jobs that ended well and are still there.
-    pub jobs_succeeded: Gauge,
-    /// Jobs that failed and are still there.
-    pub jobs_failed: Gauge,
-    /// Jobs that were cancelled and are still there.
-    pub jobs_cancelled: Gauge,
+    jobs: [(&'static str, Gauge); 6],
 }
+
+/// The states of jobs, as the API tells them.
+const JOB_STATES: [&str; 6] = ["uploading", "processing", "done", "failed", "cancelled", "expired"];
 
 impl Default for GatewayMetrics {
     fn default() -> Self {
@@ -44,10 +40,7 @@ impl Default for GatewayMetrics {
             chunks: Counter::default(),
             broker_reconnects: Counter::default(),
             queue_depth: Gauge::default(),
-            jobs_running: Gauge::default(),
-            jobs_succeeded: Gauge::default(),
-            jobs_failed: Gauge::default(),
-            jobs_cancelled: Gauge::default(),
+            jobs: JOB_STATES.map(|state| (state, Gauge::default())),
         }
     }
 }
@@ -66,6 +59,20 @@ impl GatewayMetrics {
         self.request_seconds.get_or_create(&[("route", route)]).observe(took.as_secs_f64());
     }
 
+    /// How many jobs are in each state now, as the API names them: `uploading`, `processing`, `done`, `failed`,
+    /// `cancelled`, `expired`.
+    pub fn set_jobs(&self, count: impl Fn(&str) -> usize) {
+        for (state, gauge) in &self.jobs {
+            gauge.set(i64::try_from(count(state)).unwrap_or(i64::MAX));
+        }
+    }
+
+    /// Jobs that have not ended.
+    pub fn open_jobs(&self) -> u64 {
+        let open = self.jobs.iter().filter(|(state, _)| matches!(*state, "uploading" | "processing"));
+        open.map(|(_, gauge)| u64::try_from(gauge.get()).unwrap_or(0)).sum()
+    }
+
     pub(super) fn register(&self, to: &mut Registry) {
         to.register("http_requests", "Requests answered", self.requests.clone());
         to.register_with_unit(
@@ -79,12 +86,7 @@ impl GatewayMetrics {
         to.register("chunks", "Chunks taken in: the broker has them", self.chunks.clone());
         to.register("broker_reconnects", "Connections to the broker made again", self.broker_reconnects.clone());
         register_gauges(to, "queue_depth", "What waits", "queue", &[("chunks", &self.queue_depth)]);
-        let jobs = [
-            ("running", &self.jobs_running),
-            ("succeeded", &self.jobs_succeeded),
-            ("failed", &self.jobs_failed),
-            ("cancelled", &self.jobs_cancelled),
-        ];
+        let jobs: Vec<(&'static str, &Gauge)> = self.jobs.iter().map(|(state, gauge)| (*state, gauge)).collect();
         register_gauges(to, "jobs", "Jobs that are there", "state", &jobs);
     }
 }

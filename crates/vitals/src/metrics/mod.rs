@@ -112,7 +112,7 @@ impl Metrics {
         if let Some(gateway) = self.gateway.get() {
             counters.chunks += gateway.chunks.get();
             counters.bytes += gateway.bytes_in.get();
-            counters.jobs += u64::try_from(gateway.jobs_running.get()).unwrap_or(0);
+            counters.jobs += gateway.open_jobs();
         }
         counters
     }

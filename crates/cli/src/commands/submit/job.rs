@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use indicatif::HumanBytes;
-use tenaz_client::api::{FileEntry, Job, NewJob, Results, State, WorkloadText};
+use tenaz_client::api::{FileEntry, Job, NewJob, Results, State};
 use tenaz_client::{
     Error, Gateways, SourceFile, TableFiles, Wanted, check_headers, check_manifest, manifest, random_key,
 };
-use tenaz_engine::{JobPlan, Workload, WorkloadFiles};
+use tenaz_engine::{JobPlan, Workload};
 use tenaz_runtime::DataSet;
 
 use super::background::Background;
@@ -37,7 +37,7 @@ pub(super) struct Case {
 /// Makes a job. Whatever can be wrong with workload and files is found before.
 pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) -> Result<Case> {
     let name = args.workload.as_deref().ok_or_else(|| Usage("which workload?".to_owned()))?;
-    let (workload, text) = Workload::load_with_files(name)?;
+    let (workload, text) = Workload::load_with_text(name)?;
     let workload = workload.select(&args.query)?;
     let target = Target::new(&workload, &args.output)?;
     let plan = JobPlan::new(&workload)?;
@@ -48,7 +48,7 @@ pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) 
     let asks_all = args.query.is_empty();
     let data_bytes = tables.iter().map(TableFiles::bytes).sum();
     let request = NewJob {
-        workload: WorkloadText { file: text.file, toml: text.toml, sql: text.sql },
+        workload: text,
         queries: if asks_all { Vec::new() } else { workload.queries.iter().map(|q| q.name.clone()).collect() },
         strict: args.strict,
         data_bytes,
@@ -73,8 +73,7 @@ pub(super) fn resumed(args: &SubmitArgs, gateways: &Arc<Gateways>, job: &str) ->
     let found = Background::start(move || Ok(asked.job(&name)?)).wait(gateways)?;
     found.check()?;
     let spec = &found.spec;
-    let WorkloadText { file, toml, sql } = spec.workload.clone();
-    let workload = WorkloadFiles { file, toml, sql }.parse()?.select(&spec.queries)?;
+    let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
     check_request(args, job, &workload)?;
     let target = Target::new(&workload, &args.output)?;
     let plan = JobPlan::new(&workload)?;

@@ -11,18 +11,19 @@ mod job;
 mod waiting;
 
 use std::io::{Write, stdout};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use tenaz_client::api::{Results, State};
-use tenaz_client::{Compression, Error, Gateways, Settings, Submission, Until, UploadOptions};
+use tenaz_client::{Compression, Error, Gateways, Settings, Submission, Until, UploadOptions, limits};
 use tenaz_core::TableLedger;
 use tenaz_engine::EdgeInput;
 use tenaz_runtime::{Answer, Options, Outcome, RejectLine, TableReport, Workspace};
 
-use crate::args::{CompressArg, SubmitArgs};
+use crate::args::{CompressArg, OutputArgs, SubmitArgs};
 use crate::bad_records::BadRecords;
 use crate::fetch::{Fetcher, check};
 use crate::hand_out::HandOut;
@@ -66,6 +67,29 @@ pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
         }
         Err(error) if error.downcast_ref::<Error>().is_some_and(Error::is_end_of_job) => Err(error),
         Err(error) => Err(JobLeft { error, hint: hint::still_there(args, &gateways, &job) }.into()),
+    }
+}
+
+/// All questions of the coffee workload about this data, with answers as files.
+pub(crate) fn of_coffee(gateways: Vec<String>, data: PathBuf, out: PathBuf) -> SubmitArgs {
+    SubmitArgs {
+        workload: Some("coffee".to_owned()),
+        data: Some(data),
+        gateway: gateways,
+        query: Vec::new(),
+        resume: None,
+        cancel: None,
+        detach: false,
+        keep: false,
+        output: OutputArgs { out: Some(out), format: None, rows: 12 },
+        token: None,
+        strict: false,
+        compress: None,
+        parallel: limits::DEFAULT_PARALLEL as u16,
+        patience: Duration::from_secs(60),
+        memory: tenaz_runtime::limits::DEFAULT_MEMORY_BYTES,
+        chunk_size: None,
+        partitions: None,
     }
 }
 

@@ -3,15 +3,18 @@
 mod broker;
 mod data;
 mod process;
+mod upped;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use broker::shared;
 pub use broker::{Broker, in_runtime, shared_broker};
 pub use data::{DataSet, altered, assert_same_results, books, coffee, steam};
 pub use process::{Process, Task};
+pub use upped::{Upped, Wanted, find, tenaz, text};
 
 /// Longer than anything takes here, however loaded the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -32,6 +35,14 @@ pub fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn next_prefix() -> String {
+    format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
 /// A deployment with a prefix of its own on a broker.
 pub struct Cluster {
     pub url: String,
@@ -47,8 +58,8 @@ pub struct Cluster {
 impl Cluster {
     /// A deployment on this broker, without processes.
     pub fn on(url: &str) -> Self {
-        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let prefix = format!("t{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let alone = alone();
+        let prefix = next_prefix();
         let dir = tempfile::tempdir().expect("a directory");
         let (workers, gateways, keep) = (Vec::new(), Vec::new(), Vec::new());
         Self { url: url.to_owned(), prefix, dir, workers, gateways, keep, _alone: alone }
@@ -76,8 +87,12 @@ impl Cluster {
 
     /// One more worker with one thread, ready to work.
     pub fn add_worker(&mut self, faults: &str) -> usize {
+        self.add_worker_with(&["--faults", faults])
+    }
+
+    pub fn add_worker_with(&mut self, options: &[&str]) -> usize {
         let name = format!("worker-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let worker = self.process(&name, &["worker", "--threads", "1", "--faults", faults]);
+        let worker = self.process(&name, &[&["worker", "--threads", "1"], options].concat());
         self.workers.push(worker);
         self.workers.len() - 1
     }

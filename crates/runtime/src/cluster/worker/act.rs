@@ -7,7 +7,7 @@ use tenaz_core::{Action, Attempt, End, Fact, Failure, JobId, Log, Partition, Reg
 use tenaz_rabbit::{Backoff, Properties, Target};
 
 use super::Shop;
-use super::actor::{Current, Done, JobActor};
+use super::actor::{Current, Done, JobActor, Joined};
 use super::chunk::{Outgoing, run_chunk};
 use super::strand::Strand;
 use super::{reading, tasks};
@@ -27,7 +27,11 @@ impl JobActor {
                         parts.insert(current.part, current.body);
                     }
                 }
-                Action::Drop => current = None,
+                Action::Drop => {
+                    if current.take().is_some() {
+                        self.shop.metrics.duplicates_dropped.inc();
+                    }
+                }
                 Action::Read { log, from } => self.read(log, from),
                 Action::Release { log } => self.release(log),
                 Action::Complete { edge } => {
@@ -67,6 +71,9 @@ impl JobActor {
     pub(super) fn take_done(&mut self, done: Done) {
         match done {
             Done::Ran(work, Ok(messages)) => {
+                if let Work::Chunk(_) = work {
+                    self.shared.faults.after_chunks(self.shop.metrics.chunks.get());
+                }
                 let count = messages.len() as u32;
                 self.outputs.insert(work, messages);
                 self.handle(tenaz_core::Event::TaskFinished { work, messages: count });
@@ -78,8 +85,27 @@ impl JobActor {
                 self.announce_end(&end);
                 self.end = Some(end);
             }
-            Done::Ran(_, Err(error)) | Done::Took(Err(error)) | Done::Concluded(Err(error)) | Done::Refused(error) => {
+            Done::Ran(work, Err(error)) => {
+                self.log_failed(work, &error);
+                fail(&self.shop, &self.card.id, code_of(&error), error.to_string());
+            }
+            Done::Took(Err(error)) | Done::Concluded(Err(error)) | Done::Refused(error) => {
                 fail(&self.shop, &self.card.id, code_of(&error), error.to_string())
+            }
+        }
+    }
+
+    /// Says of which work the job fails, in fields.
+    fn log_failed(&self, work: Work, error: &Error) {
+        let job = &self.card.id;
+        match work {
+            Work::Chunk(tag) => {
+                let header = self.delivered.get(&tag).map(|delivered| &delivered.header);
+                let table = header.map(|header| self.shared.table_name(header.table));
+                tracing::warn!(%job, table, chunk = header.map(|header| header.number), %error, "a chunk has failed");
+            }
+            Work::Inner(stage, partition, _) => {
+                tracing::warn!(%job, stage = stage.0, partition = partition.0, %error, "a task has failed");
             }
         }
     }
@@ -97,9 +123,16 @@ impl JobActor {
     fn read(&mut self, log: Log, from: u64) {
         let Some(session) = self.session.clone() else { return };
         let name = self.shop.link.names().log(&self.card.id, log);
-        let number = self.number();
-        tracing::debug!(job = %self.card.id, %log, from, "a log is read");
-        self.readers.insert(log, reading::read(&session, name, log, from, number, self.readings.clone()));
+        let (job, number) = (self.card.id.clone(), self.number());
+        // Everybody reads broadcasts from the start: there is nothing that was taken over.
+        let owned = matches!(log, Log::Partition(_) | Log::Results);
+        let recovery = (owned && from == 0 && self.joined == Joined::UnderWay).then(|| {
+            self.shop.metrics.replays.inc();
+            reading::Recovery::begin(self.shop.metrics.recovery_seconds.clone())
+        });
+        tracing::debug!(%job, %log, from, replay = recovery.is_some(), "a log is read");
+        let reading = reading::LogReading { job, name, log, from, number, recovery };
+        self.readers.insert(log, reading::read(&session, reading, self.readings.clone()));
     }
 
     fn release(&mut self, log: Log) {
@@ -145,7 +178,8 @@ impl JobActor {
         // Enough that no thread waits for the broker, few enough that chunks are where the idle workers are.
         let prefetch = (self.shop.settings.threads + 1).min(64) as u16;
         let number = self.number();
-        let reader = reading::take_chunks(&session, queue, wave, prefetch, number, self.readings.clone());
+        let job = self.card.id.clone();
+        let reader = reading::take_chunks(&session, job, queue, wave, prefetch, number, self.readings.clone());
         self.consumers.insert(wave, reader);
     }
 
@@ -159,12 +193,12 @@ impl JobActor {
                 let (shared, done) = (Arc::clone(&self.shared), self.done.clone());
                 self.pool.run(move || {
                     let what = || format!("chunk {number} of table {table} ({file})");
-                    tracing::debug!(job = %shared.id, table, number, "a chunk is begun");
+                    tracing::debug!(job = %shared.id, table, chunk = number, "a chunk is begun");
                     let ran = guarded(what, || {
                         shared.faults.before_chunk(&table, number);
                         run_chunk(&shared, body)
                     });
-                    tracing::debug!(job = %shared.id, table, number, "a chunk is finished");
+                    tracing::debug!(job = %shared.id, table, chunk = number, "a chunk is finished");
                     drop(done.send(Done::Ran(work, ran)));
                 });
             }
@@ -199,6 +233,7 @@ impl JobActor {
         let Some(outgoing) = self.outputs.get(&work).and_then(|all| all.get(message as usize)).cloned() else { return };
         let queue = self.shop.link.names().log(&self.card.id, outgoing.log);
         self.sent_bytes += outgoing.body.len() as u64;
+        self.shop.metrics.bytes_out.inc_by(outgoing.body.len() as u64);
         let done = self.done.clone();
         self.spawn(async move {
             match send(&session, &queue, &outgoing).await {
@@ -214,6 +249,7 @@ impl JobActor {
     fn hint(&mut self, outgoing: Outgoing) {
         let Some(session) = self.session.clone() else { return };
         let queue = self.shop.link.names().log(&self.card.id, outgoing.log);
+        self.shop.metrics.bytes_out.inc_by(outgoing.body.len() as u64);
         self.spawn(async move { drop(send(&session, &queue, &outgoing).await) });
     }
 

@@ -58,6 +58,15 @@ pub(super) struct Current {
     pub(super) permit: tokio::sync::OwnedSemaphorePermit,
 }
 
+/// When a worker came to a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joined {
+    /// As soon as there was one.
+    AtStart,
+    /// Others may have worked on it before.
+    UnderWay,
+}
+
 /// One job on this worker.
 pub(super) struct JobActor {
     pub(super) shop: Arc<Shop>,
@@ -87,6 +96,8 @@ pub(super) struct JobActor {
     /// Which reading of the control log, and how many notes of it.
     noted: (u64, usize),
     claim: Claim,
+    /// Whether what a log holds, when it is read from its start, may be another's work.
+    pub(super) joined: Joined,
     news: Instant,
     patience: Duration,
 }
@@ -94,13 +105,14 @@ pub(super) struct JobActor {
 impl Drop for JobActor {
     fn drop(&mut self) {
         self.over.cancel();
+        self.shop.metrics.jobs_running.dec();
         self.shop.board.forget(&self.card.id);
     }
 }
 
 impl JobActor {
     /// Takes part in the job until it ends.
-    pub(super) async fn run(shop: Arc<Shop>, card: JobCard) {
+    pub(super) async fn run(shop: Arc<Shop>, card: JobCard, joined: Joined) {
         let Some(spec) = wait_for_spec(&shop, &card).await else { return };
         if spec.version != env!("CARGO_PKG_VERSION") {
             tracing::warn!(job = %card.id, version = spec.version, "the job belongs to another version of tenaz");
@@ -116,6 +128,7 @@ impl JobActor {
             Err(panic) => return super::act::fail(&shop, &card.id, "crashed", format!("planning crashed: {panic}")),
         };
         tracing::info!(job = %card.id, workload = card.workload, partitions = card.partitions, "working on a job");
+        shop.metrics.jobs_running.inc();
         let (readings, mut incoming) = mpsc::channel(8);
         let (done, mut dones) = mpsc::unbounded_channel();
         let mut actor = Self {
@@ -138,6 +151,7 @@ impl JobActor {
             next_number: 0,
             noted: (0, 0),
             claim: Claim::default(),
+            joined,
             news: Instant::now(),
             patience: STALL,
             shop,
@@ -194,6 +208,8 @@ impl JobActor {
                 self.session = Some(session);
                 self.news = Instant::now();
                 self.handle(Event::Connected);
+                // Logs that are read from now on were somebody else's, or this worker's before.
+                self.joined = Joined::UnderWay;
             }
         }
     }

@@ -53,7 +53,13 @@ pub(super) fn run_chunk(job: &SharedJob, message: Vec<u8>) -> Result<Vec<Outgoin
     let source = Source::Chunk { table: header.table, number: header.number };
     let (account, rejects) = account_for(job, &header, &decoded, bytes)?;
     let output = job.leaf_runner(scan)?.run(&LeafInput { source, rows: decoded.batch })?;
-    outgoing(job, source, output, Extras { account: Some(account), rejects })
+    let (accepted, rejected) = (account.accepted, account.rejected);
+    let messages = outgoing(job, source, output, Extras { account: Some(account), rejects })?;
+    job.metrics.rows_accepted.inc_by(accepted);
+    job.metrics.rows_rejected.inc_by(rejected);
+    job.metrics.bytes_in.inc_by(bytes);
+    job.metrics.chunks.inc();
+    Ok(messages)
 }
 
 fn decompressed(job: &SharedJob, header: &ChunkHeader, reader: impl Read) -> Result<Buffer, Error> {

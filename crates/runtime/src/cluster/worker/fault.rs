@@ -12,6 +12,8 @@ pub struct Faults {
     pub abort: Option<(String, u64)>,
     /// The task panics when it begins this chunk.
     pub panic: Option<(String, u64)>,
+    /// After so many chunks the job's actor blocks its thread for ever.
+    pub hang: Option<u64>,
 }
 
 impl Faults {
@@ -24,6 +26,15 @@ impl Faults {
         assert!(!is(&self.panic), "a panic on purpose");
     }
 
+    pub(super) fn after_chunks(&self, chunks: u64) {
+        if self.hang.is_some_and(|hang| chunks >= hang) {
+            tracing::warn!(chunks, "hanging on purpose");
+            loop {
+                std::thread::park();
+            }
+        }
+    }
+
     pub(super) fn before_task(&self) {
         std::thread::sleep(self.slow);
     }
@@ -32,11 +43,12 @@ impl Faults {
 impl FromStr for Faults {
     type Err = String;
 
-    /// Reads `slow=50` (milliseconds), `abort=table:number`, `panic=table:number`, separated by commas.
+    /// Reads `slow=50` (milliseconds), `abort=table:number`, `panic=table:number`, `hang=chunks`, separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut faults = Self::default();
         for part in text.split(',').filter(|part| !part.is_empty()) {
-            let wrong = || format!("{part:?} is no fault: write slow=MS, abort=TABLE:CHUNK or panic=TABLE:CHUNK");
+            let wrong =
+                || format!("{part:?} is no fault: write slow=MS, abort=TABLE:CHUNK, panic=TABLE:CHUNK or hang=CHUNKS");
             let (what, value) = part.split_once('=').ok_or_else(wrong)?;
             let chunk = || {
                 let (table, number) = value.split_once(':')?;
@@ -45,6 +57,7 @@ impl FromStr for Faults {
             match what {
                 "slow" => faults.slow = Duration::from_millis(value.parse().map_err(|_| wrong())?),
                 "abort" => faults.abort = Some(chunk().ok_or_else(wrong)?),
+                "hang" => faults.hang = Some(value.parse().map_err(|_| wrong())?),
                 "panic" => faults.panic = Some(chunk().ok_or_else(wrong)?),
                 _ => return Err(wrong()),
             }
@@ -59,7 +72,8 @@ mod tests {
 
     #[test]
     fn faults_are_read_from_text() {
-        let faults: Faults = "slow=50,abort=items:3".parse().expect("faults");
+        let faults: Faults = "slow=50,abort=items:3,hang=7".parse().expect("faults");
+        assert_eq!(faults.hang, Some(7));
         assert_eq!(faults.slow, Duration::from_millis(50));
         assert_eq!(faults.abort, Some(("items".to_owned(), 3)));
         assert!("slow".parse::<Faults>().is_err());

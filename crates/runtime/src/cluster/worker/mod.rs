@@ -28,7 +28,8 @@ use std::time::Duration;
 
 use tenaz_cluster::limits::BEAT_EVERY;
 use tenaz_cluster::{Book, Janitor, Link, Membership, Patience, Role};
-use tenaz_core::JobId;
+use tenaz_core::{JobCard, JobId, ProcessRole};
+use tenaz_vitals::{Vitals, WorkerMetrics};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +37,7 @@ use crate::spool::Budget;
 use crate::{Error, limits};
 pub use fault::Faults;
 
-use actor::JobActor;
+use actor::{JobActor, Joined};
 use board::Board;
 use pool::Pool;
 
@@ -55,6 +56,8 @@ pub struct WorkerSettings {
     pub patience: Patience,
     /// What goes wrong on purpose, for tests.
     pub faults: Faults,
+    /// How it shows itself; nobody watches it without.
+    pub vitals: Option<Arc<Vitals>>,
 }
 
 impl Default for WorkerSettings {
@@ -66,6 +69,7 @@ impl Default for WorkerSettings {
             drain: Duration::from_secs(20),
             patience: Patience::default(),
             faults: Faults::default(),
+            vitals: None,
         }
     }
 }
@@ -79,6 +83,8 @@ struct Shop {
     pool: Pool,
     budget: Arc<Budget>,
     settings: WorkerSettings,
+    vitals: Arc<Vitals>,
+    metrics: WorkerMetrics,
     stop: CancellationToken,
 }
 
@@ -89,6 +95,25 @@ pub struct Worker;
 impl Worker {
     /// Works until `stop` is cancelled, then finishes what it has begun, and leaves.
     pub async fn run(link: Link, settings: WorkerSettings, stop: CancellationToken) -> Result<(), Error> {
+        let vitals = match &settings.vitals {
+            Some(vitals) => Arc::clone(vitals),
+            None => Vitals::alone(ProcessRole::Worker)?,
+        };
+        let pulse = vitals.pulse();
+        pulse.during(Self::work(link, settings, vitals, stop)).await
+    }
+
+    async fn work(
+        link: Link,
+        settings: WorkerSettings,
+        vitals: Arc<Vitals>,
+        stop: CancellationToken,
+    ) -> Result<(), Error> {
+        let metrics = vitals.metrics().worker();
+        let reconnects = metrics.broker_reconnects.clone();
+        link.count_reconnects(move |count| {
+            reconnects.inc_by(count);
+        });
         let book = Book::open(&link).await?;
         let board = Arc::new(Board::default());
         let said = Arc::clone(&board);
@@ -96,13 +121,15 @@ impl Worker {
         Janitor::start(&link, &book, &membership, settings.patience);
         tracing::info!(member = %membership.me(), threads = settings.threads, "the worker is ready");
         let shop = Arc::new(Shop {
-            pool: Pool::new(settings.threads),
+            pool: Pool::new(settings.threads, metrics.queue_depth.clone()),
             budget: Budget::new(settings.memory_bytes, settings.temp_dir.clone()),
             link,
             book,
             membership,
             board,
             settings,
+            vitals,
+            metrics,
             stop,
         });
         // Whoever has just come would believe to be alone, and take everything: that would only cost time, but others
@@ -111,7 +138,9 @@ impl Worker {
             () = shop.stop.cancelled() => {}
             () = tokio::time::sleep(BEAT_EVERY * 2) => {}
         }
+        shop.vitals.set_ready(true);
         let actors = Self::follow_jobs(&shop).await;
+        shop.vitals.set_draining();
         Self::drain(&shop, actors).await;
         Ok(())
     }
@@ -119,19 +148,28 @@ impl Worker {
     async fn follow_jobs(shop: &Arc<Shop>) -> BTreeMap<JobId, JoinHandle<()>> {
         let mut actors: BTreeMap<JobId, JoinHandle<()>> = BTreeMap::new();
         let mut changes = shop.book.changes();
+        // Jobs that were there before this worker: others may have written to their logs.
+        let mut joined = Joined::UnderWay;
         loop {
             changes.borrow_and_update();
             let open = shop.book.each(|view| view.end.is_none().then(|| view.card.clone()));
             let there: BTreeSet<JobId> = shop.book.each(|view| view.card.id.clone()).into_iter().collect();
             actors.retain(|job, actor| there.contains(job) || !actor.is_finished());
             for card in open.into_iter().flatten() {
-                actors.entry(card.id.clone()).or_insert_with(|| tokio::spawn(JobActor::run(Arc::clone(shop), card)));
+                actors.entry(card.id.clone()).or_insert_with(|| Self::spawn_actor(shop, card, joined));
             }
+            joined = Joined::AtStart;
             tokio::select! {
                 () = shop.stop.cancelled() => return actors,
                 changed = changes.changed() => if changed.is_err() { return actors },
             }
         }
+    }
+
+    /// An actor has a pulse of its own: one that blocks its thread is seen, however well the others work.
+    fn spawn_actor(shop: &Arc<Shop>, card: JobCard, joined: Joined) -> JoinHandle<()> {
+        let (shop, pulse) = (Arc::clone(shop), shop.vitals.pulse());
+        tokio::spawn(async move { pulse.during(JobActor::run(shop, card, joined)).await })
     }
 
     /// The others take over at once what this worker owns; the chunks it has begun it finishes itself.

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tenaz_core::JobId;
+use tenaz_vitals::Gauge;
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -18,6 +19,8 @@ struct Queues {
 struct State {
     queues: Mutex<Queues>,
     changed: Condvar,
+    /// How much waits.
+    depth: Gauge,
 }
 
 impl State {
@@ -32,8 +35,9 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    pub(super) fn new(threads: usize) -> Self {
-        let state = Arc::new(State::default());
+    /// So many threads; `depth` tells how much work waits for them.
+    pub(super) fn new(threads: usize, depth: Gauge) -> Self {
+        let state = Arc::new(State { depth, ..State::default() });
         for number in 0..threads.max(1) {
             let state = Arc::clone(&state);
             let thread = std::thread::Builder::new().name(format!("task-{number}"));
@@ -72,6 +76,7 @@ impl JobPool {
             None => queues.turns.push_back((self.job.clone(), VecDeque::from([Box::new(work) as Work]))),
         }
         drop(queues);
+        self.state.depth.inc();
         self.state.changed.notify_one();
     }
 }
@@ -86,6 +91,7 @@ fn work(state: &State) {
             }
             drop(queues);
             if let Some(next) = next {
+                state.depth.dec();
                 next();
             }
             queues = state.lock();
@@ -104,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_small_job_does_not_wait_behind_a_large_one() {
-        let pool = Pool::new(1);
+        let depth = Gauge::default();
+        let pool = Pool::new(1, depth.clone());
         let (large, small) = (JobId::from_bytes([1; 8]), JobId::from_bytes([2; 8]));
         let (done, order) = mpsc::channel();
         let (start, started) = mpsc::channel::<()>();
@@ -116,9 +123,11 @@ mod tests {
         }
         let told = done.clone();
         pool.of_job(&small).run(move || drop(told.send("small".to_owned())));
+        assert!(depth.get() >= 101, "at most the first has been begun");
         drop((start, done));
         let order: Vec<String> = order.iter().collect();
         assert_eq!(order.len(), 101);
+        assert_eq!(depth.get(), 0, "nothing waits any more");
         let place = order.iter().position(|what| what == "small");
         assert!(place.is_some_and(|place| place <= 1), "{place:?}");
     }

@@ -1,16 +1,66 @@
 //! Queues and logs, read by tasks that hand their messages to the job's actor.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tenaz_cluster::limits::READ_AHEAD;
 use tenaz_cluster::{LogMessage, Session, read_log};
-use tenaz_core::Log;
+use tenaz_core::{JobId, Log};
 use tenaz_rabbit::{Acker, Backoff, Consumer, Delivery};
+use tenaz_vitals::Histogram;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
 /// Messages of one log that may wait to be taken in.
 const WAITING_MESSAGES: usize = 32;
+
+/// A log that was read from its start and has brought nothing new for this long has been read to its end. (There is no way
+/// to ask for the end of a stream that does no harm to one that is about to go.)
+const QUIET: Duration = Duration::from_millis(250);
+
+/// The time it takes to read a log that was somebody else's, from its start to its end. Told when the end is found, or
+/// when nobody needs to read on.
+pub(super) struct Recovery {
+    began: Instant,
+    latest: Option<Instant>,
+    seconds: Histogram,
+}
+
+impl Recovery {
+    pub(super) fn begin(seconds: Histogram) -> Self {
+        Self { began: Instant::now(), latest: None, seconds }
+    }
+
+    /// Another message was handed over.
+    fn read_one(&mut self) {
+        self.latest = Some(Instant::now());
+    }
+
+    /// How much longer to wait for a message before this is the end. A log in which nothing was yet has no end.
+    fn patience(&self) -> Duration {
+        self.latest.map_or(Duration::MAX, |_| QUIET)
+    }
+}
+
+impl Drop for Recovery {
+    fn drop(&mut self) {
+        if let Some(latest) = self.latest {
+            self.seconds.observe((latest - self.began).as_secs_f64());
+        }
+    }
+}
+
+/// The next message; ends the recovery when the log is quiet.
+async fn next(messages: &mut mpsc::Receiver<LogMessage>, recovery: &mut Option<Recovery>) -> Option<LogMessage> {
+    let patience = recovery.as_ref().map_or(Duration::MAX, Recovery::patience);
+    if patience < Duration::MAX {
+        match tokio::time::timeout(patience, messages.recv()).await {
+            Ok(message) => return message,
+            Err(_) => *recovery = None,
+        }
+    }
+    messages.recv().await
+}
 
 /// Something read for a job.
 pub(super) enum Reading {
@@ -34,31 +84,40 @@ impl Drop for Reader {
     }
 }
 
-/// Reads a log from `from` on.
-pub(super) fn read(
-    session: &Arc<Session>,
-    name: String,
-    log: Log,
-    from: u64,
-    number: u64,
-    taker: mpsc::Sender<Reading>,
-) -> Reader {
+/// Which reading of which log.
+pub(super) struct LogReading {
+    pub(super) job: JobId,
+    /// The log's name on the broker.
+    pub(super) name: String,
+    pub(super) log: Log,
+    pub(super) from: u64,
+    pub(super) number: u64,
+    /// Told how long it took, where it is another's log.
+    pub(super) recovery: Option<Recovery>,
+}
+
+/// Reads a log.
+pub(super) fn read(session: &Arc<Session>, reading: LogReading, taker: mpsc::Sender<Reading>) -> Reader {
+    let LogReading { job, name, log, from, number, mut recovery } = reading;
     let session = Arc::clone(session);
     let task = tokio::spawn(async move {
         let room = Arc::new(Semaphore::new(WAITING_MESSAGES));
         let (sender, mut messages) = mpsc::channel(READ_AHEAD);
         let reading = read_log(&session, &name, from, &sender);
         let handing = async {
-            while let Some(message) = messages.recv().await {
+            while let Some(message) = next(&mut messages, &mut recovery).await {
                 let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
                 if taker.send(Reading::Message(log, number, message, permit)).await.is_err() {
                     return;
+                }
+                if let Some(recovery) = &mut recovery {
+                    recovery.read_one();
                 }
             }
         };
         tokio::select! {
             ended = reading => if let Err(error) = ended {
-                tracing::debug!(log = name, %error, "a log is not read any more");
+                tracing::debug!(%job, %log, %error, "a log is not read any more");
             },
             () = handing => {}
         }
@@ -69,6 +128,7 @@ pub(super) fn read(
 /// Takes chunks from a work queue.
 pub(super) fn take_chunks(
     session: &Arc<Session>,
+    job: JobId,
     queue: String,
     wave: usize,
     prefetch: u16,
@@ -98,9 +158,61 @@ pub(super) fn take_chunks(
                 }
             };
             session.met(&error);
-            tracing::debug!(queue, %error, "chunks cannot be taken right now");
+            tracing::debug!(%job, wave, %error, "chunks cannot be taken right now");
             tokio::time::sleep(backoff.next_delay()).await;
         }
     });
     Reader { number, task: task.abort_handle() }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenaz_core::ProcessRole;
+    use tenaz_vitals::Vitals;
+
+    use super::*;
+
+    /// How many recoveries were told.
+    fn count(vitals: &Vitals) -> u64 {
+        let text = vitals.metrics().encode();
+        let line = text.lines().find_map(|line| line.strip_prefix("tenaz_recovery_seconds_count "));
+        line.and_then(|count| count.parse().ok()).expect("a count")
+    }
+
+    fn message(offset: u64) -> LogMessage {
+        LogMessage { offset, kind: String::new(), body: Vec::new() }
+    }
+
+    #[tokio::test]
+    async fn a_recovery_ends_when_the_log_is_quiet() {
+        let vitals = Vitals::alone(ProcessRole::Worker).expect("vitals");
+        let seconds = vitals.metrics().worker().recovery_seconds;
+        let (sender, mut messages) = mpsc::channel(8);
+        let mut recovery = Some(Recovery::begin(seconds));
+        for offset in 0..3 {
+            sender.send(message(offset)).await.expect("room");
+            assert_eq!(next(&mut messages, &mut recovery).await.map(|m| m.offset), Some(offset));
+            recovery.as_mut().expect("it goes on").read_one();
+        }
+        assert_eq!(count(&vitals), 0);
+        let late = tokio::spawn(async move {
+            tokio::time::sleep(QUIET * 2).await;
+            sender.send(message(3)).await
+        });
+        assert_eq!(
+            next(&mut messages, &mut recovery).await.map(|m| m.offset),
+            Some(3),
+            "what comes later is read, too"
+        );
+        assert!(recovery.is_none());
+        assert_eq!(count(&vitals), 1);
+        assert!(late.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_log_without_messages_needs_no_recovery() {
+        let vitals = Vitals::alone(ProcessRole::Worker).expect("vitals");
+        drop(Recovery::begin(vitals.metrics().worker().recovery_seconds));
+        assert_eq!(count(&vitals), 0);
+    }
 }

@@ -8,7 +8,8 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use tenaz_cluster::JobSpec;
 use tenaz_core::{JobId, Partition, StageId, TableId, Topology};
 use tenaz_csv::Decoder;
-use tenaz_engine::{EdgeInput, JobPlan, LeafRunner, Workload, WorkloadFiles};
+use tenaz_engine::{EdgeInput, JobPlan, LeafRunner, Workload};
+use tenaz_vitals::WorkerMetrics;
 
 use super::board::Board;
 use super::fault::Faults;
@@ -28,6 +29,7 @@ pub(super) struct SharedJob {
     pub(super) budget: Arc<Budget>,
     pub(super) board: Arc<Board>,
     pub(super) faults: Faults,
+    pub(super) metrics: WorkerMetrics,
     memory_bytes: usize,
     temp_dir: PathBuf,
     threads: usize,
@@ -46,9 +48,7 @@ pub(super) struct SharedJob {
 impl SharedJob {
     /// Plans the job from its text. Takes a while: not for an async thread.
     pub(super) fn plan(id: &JobId, spec: &JobSpec, shop: &super::Shop) -> Result<Self, Error> {
-        let text = &spec.workload;
-        let files = WorkloadFiles { file: text.file.clone(), toml: text.toml.clone(), sql: text.sql.clone() };
-        let workload = files.parse()?.select(&spec.queries)?;
+        let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
         let plan = JobPlan::new(&workload)?;
         let topology = plan.topology(spec.partitions)?;
         let mut readers = BTreeMap::new();
@@ -74,6 +74,7 @@ impl SharedJob {
             budget: Arc::clone(&shop.budget),
             board: Arc::clone(&shop.board),
             faults: settings.faults.clone(),
+            metrics: shop.metrics.clone(),
             readers,
             workload,
             plan,

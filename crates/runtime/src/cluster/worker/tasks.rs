@@ -151,7 +151,9 @@ pub(super) fn run_task(
 ) -> Result<Vec<Outgoing>, Error> {
     let env = job.task_memory()?;
     let output = run_inner(&job.plan, stage, partition, job.topology.partitions(), inputs, &env)?;
-    outgoing(job, Source::Task { stage, partition }, output, Extras::default())
+    let messages = outgoing(job, Source::Task { stage, partition }, output, Extras::default())?;
+    job.metrics.tasks.inc();
+    Ok(messages)
 }
 
 /// All results are in: puts the answers in order, takes their fingerprints, and checks the account.

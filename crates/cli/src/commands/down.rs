@@ -1,0 +1,82 @@
+//! `tenaz down`: ends a cluster in order, and leaves no process, no queue and no port.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use tenaz_cluster::{LinkSettings, Names};
+use tenaz_supervisor::stop::{self, StopPatience, StopStep};
+use tenaz_supervisor::{Config, Home};
+
+use crate::process;
+use crate::screen::Screen;
+use crate::supervision_args::DownArgs;
+
+/// How long a broker may take to tell and delete what is there.
+const WIPE_WITHIN: Duration = Duration::from_secs(30);
+
+/// What is wanted besides the end.
+#[derive(Debug, Clone)]
+pub(crate) struct Wish {
+    /// Jobs stay on the broker.
+    pub(crate) keep: bool,
+    /// How long processes may finish what they have begun.
+    pub(crate) drain: Duration,
+}
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self { keep: false, drain: Duration::from_secs(20) }
+    }
+}
+
+pub(crate) fn down(args: &DownArgs, screen: &Screen) -> Result<()> {
+    let home = Home::find(args.cluster.cluster.as_deref())?;
+    let config = home.config()?;
+    let machines = home.machines();
+    if machines.is_empty() {
+        screen.say(&format!("nothing runs of the cluster in {}", home.dir().display()));
+    }
+    let wish = Wish { keep: args.keep, drain: args.drain };
+    process::block_on(stop_in_order(&home, &config, &wish, screen))?
+}
+
+/// Supervisors first, so that nobody starts anything again; the broker last, when its queues are gone.
+pub(crate) async fn stop_in_order(home: &Home, config: &Config, wish: &Wish, screen: &Screen) -> Result<()> {
+    let patience = StopPatience { drain: wish.drain, ..StopPatience::default() };
+    let mut tell = |step: StopStep| screen.say(&format!("  {step}"));
+    stop::stop_processes(home, &patience, &mut tell).await?;
+    if !wish.keep {
+        wipe(config, screen).await;
+    }
+    stop::stop_broker(home, &patience, &mut tell).await?;
+    if !wish.keep && config.broker_node.is_some() {
+        let dir = home.broker_dir();
+        if let Err(error) = std::fs::remove_dir_all(&dir)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            screen.say(&format!("{} stays: {error}", dir.display()));
+        }
+    }
+    screen.say(&format!("The cluster is down. Its logs are in {}", home.dir().join("logs").display()));
+    Ok(())
+}
+
+/// Deletes queues and streams. A broker that is away keeps them; that is told, and no reason to leave processes running.
+async fn wipe(config: &Config, screen: &Screen) {
+    let settings = async {
+        let broker = config.broker_url().parse()?;
+        let names = Names::new(&config.prefix)?;
+        anyhow::Ok(LinkSettings { broker, names, connection_name: "tenaz down".to_owned() })
+    };
+    let wiped = async { anyhow::Ok(tenaz_cluster::wipe(settings.await?).await?) };
+    match tokio::time::timeout(WIPE_WITHIN, wiped).await {
+        Ok(Ok(wiped)) if wiped.unfinished > 0 => {
+            screen.say(&format!("  {} jobs are gone, {} of them unfinished", wiped.jobs, wiped.unfinished));
+        }
+        Ok(Ok(_)) => {}
+        // The node is ours and goes with everything in it.
+        _ if config.broker_node.is_some() => {}
+        Ok(Err(error)) => screen.say(&format!("  its queues stay on the broker: {error}")),
+        Err(_) => screen.say("  its queues stay on the broker, which does not answer"),
+    }
+}

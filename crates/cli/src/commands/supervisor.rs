@@ -1,0 +1,41 @@
+//! `tenaz supervisor`
+
+use anyhow::Result;
+use tenaz_core::{ProcessRole, SupervisorId};
+use tenaz_supervisor::{Home, Supervisor, SupervisorSettings};
+
+use crate::outcome::Usage;
+use crate::process;
+use crate::supervision_args::SupervisorArgs;
+
+pub(crate) fn supervisor(args: &SupervisorArgs) -> Result<()> {
+    process::run(&args.log, async |stop| {
+        let home = Home::find(args.cluster.cluster.as_deref())?;
+        let config = home.config().map_err(|error| Usage(error.to_string()))?;
+        let key = home.key(&config).map_err(|error| Usage(error.to_string()))?;
+        let id = SupervisorId(args.id);
+        let Some(me) = config.supervisor(id) else {
+            let known: Vec<String> = config.supervisors.iter().map(|known| known.id.to_string()).collect();
+            let text = format!("cluster.toml has no supervisor {id}; it has {}", known.join(", "));
+            return Err(Usage(text).into());
+        };
+        for warning in config.warnings() {
+            tracing::warn!("{warning}");
+        }
+        if args.check {
+            tracing::info!(supervisor = %id, "cluster.toml and the key are fine");
+            return Ok(());
+        }
+        let name = me.name();
+        let Some(_identity) = home.hold_identity(&name)? else {
+            tracing::info!(%name, "another process of this name runs: there is nothing to do");
+            return Ok(());
+        };
+        let supervisors = config.supervisors.iter().map(|known| known.listen.to_string()).collect();
+        let own = process::Own { name, cluster: home.id().clone(), key: key.clone(), supervisors };
+        let vitals = process::own_vitals(&args.vitals, ProcessRole::Supervisor, own, args.http.http).await?;
+        let cluster = home.id().clone();
+        let settings = SupervisorSettings { id, home, config, key, cluster, vitals: Some(vitals) };
+        Ok(Supervisor::run(settings, stop).await?)
+    })
+}

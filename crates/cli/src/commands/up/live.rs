@@ -1,0 +1,79 @@
+//! What a cluster does, as it does it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tenaz_core::ProcessName;
+use tenaz_supervisor::status::Status;
+use tenaz_supervisor::{Config, Home};
+use tokio_util::sync::CancellationToken;
+
+use super::happenings::{Happenings, sentence};
+use crate::commands::status;
+use crate::screen::Screen;
+
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// A line that changes while something is awaited; nothing where progress is not shown.
+pub(super) struct Spinner(ProgressBar);
+
+impl Spinner {
+    pub(super) fn new(screen: &Screen, what: &str) -> Self {
+        let target = if screen.shows_progress() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(ProgressStyle::with_template("{spinner} {prefix}: {wide_msg}").expect("the template is valid"));
+        bar.set_prefix(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self(bar)
+    }
+
+    pub(super) fn say(&self, text: &str) {
+        self.0.set_message(text.to_owned());
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Shows what happens, and on a terminal a line for every process, until told to stop.
+pub(super) async fn show(home: &Home, config: &Config, screen: &Screen, stop: &CancellationToken) {
+    let mut happenings = Happenings::from_now(home.events_path());
+    let bars = screen.shows_progress().then(MultiProgress::new);
+    screen.use_bars(bars.clone());
+    let mut lines: BTreeMap<ProcessName, ProgressBar> = BTreeMap::new();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        for event in happenings.news() {
+            if let Some(text) = sentence(&event) {
+                screen.say(&text);
+            }
+        }
+        if let (Some(bars), Ok(now)) = (&bars, status::ask(home, config).await) {
+            draw(bars, &mut lines, &now);
+        }
+    }
+    for line in lines.values() {
+        line.finish_and_clear();
+    }
+    screen.use_bars(None);
+}
+
+fn draw(bars: &MultiProgress, lines: &mut BTreeMap<ProcessName, ProgressBar>, now: &Status) {
+    for process in &now.processes {
+        let line = lines.entry(process.name.clone()).or_insert_with(|| {
+            let line = bars.add(ProgressBar::new_spinner());
+            line.set_style(ProgressStyle::with_template("{prefix:14} {wide_msg}").expect("the template is valid"));
+            line.set_prefix(process.name.to_string());
+            line
+        });
+        let leads = if now.leader.as_ref() == Some(&process.name) { ", leads" } else { "" };
+        line.set_message(format!("{}{leads}", status::in_words(process)));
+    }
+}
