@@ -14,7 +14,10 @@ use crate::supervision_args::{ChaosAction, ChaosArgs};
 
 pub(crate) fn chaos(args: &ChaosArgs, screen: &Screen) -> Result<()> {
     if args.roles.is_empty() || args.actions.is_empty() {
-        return Err(Usage("nobody to strike, or nothing to do: give --roles and --actions at least one each".to_owned()).into());
+        return Err(Usage(
+            "nobody to strike, or nothing to do: give --roles and --actions at least one each".to_owned(),
+        )
+        .into());
     }
     let home = Home::find(args.cluster.cluster.as_deref())?;
     if !home.is_up() {

@@ -55,7 +55,9 @@ pub(crate) fn status(args: &StatusArgs, screen: &Screen) -> Result<()> {
     match (&whole.status.leader, unwell) {
         (Some(_), 0) => Ok(()),
         (None, _) => Err(NotWell("no supervisor leads: nothing is started again until one does".to_owned()).into()),
-        (_, unwell) => Err(NotWell(format!("{unwell} of {} processes are not ready", whole.status.processes.len())).into()),
+        (_, unwell) => {
+            Err(NotWell(format!("{unwell} of {} processes are not ready", whole.status.processes.len())).into())
+        }
     }
 }
 

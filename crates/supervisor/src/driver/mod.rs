@@ -149,7 +149,7 @@ impl Driver {
         self.watch_this_machine();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let pulse = self.vitals.as_ref().map_or_else(Pulse::unwatched, |vitals| vitals.pulse());
+        let pulse = self.vitals.as_ref().map(|vitals| vitals.pulse());
         if let Some(vitals) = &self.vitals {
             vitals.set_ready(true);
         }
@@ -158,7 +158,7 @@ impl Driver {
             tokio::select! {
                 () = stop.cancelled() => break,
                 _ = ticks.tick() => {
-                    pulse.beat();
+                    pulse.iter().for_each(Pulse::beat);
                     let asleep = ticked.elapsed() > ASLEEP;
                     ticked = Instant::now();
                     self.tick(asleep);

@@ -45,7 +45,9 @@ pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
         }
         if args.detach {
             let dir = started.home.dir().display();
-            screen.say(&format!("It runs on. Look at it with: tenaz status --cluster {dir}, end it with: tenaz down --cluster {dir}"));
+            screen.say(&format!(
+                "It runs on. Look at it with: tenaz status --cluster {dir}, end it with: tenaz down --cluster {dir}"
+            ));
             return Ok(());
         }
         screen.say("Ctrl-C stops it all.");
@@ -114,7 +116,9 @@ fn already_up(home: &Home) -> String {
         gateways if gateways.is_empty() => String::new(),
         gateways => format!(", with gateways at {gateways}"),
     };
-    format!("a cluster is already up in {dir}{at}: `tenaz status --cluster {dir}` shows it, `tenaz down --cluster {dir}` ends it")
+    format!(
+        "a cluster is already up in {dir}{at}: `tenaz status --cluster {dir}` shows it, `tenaz down --cluster {dir}` ends it"
+    )
 }
 
 fn this_machine(args: &UpArgs, config: &Config) -> Result<String> {
@@ -153,8 +157,11 @@ pub(crate) async fn wait_until_ready(started: &Started, screen: &Screen) -> Resu
             drop(shown);
             let state = now.map_or_else(|error| error.to_string(), |now| summary(&now));
             let logs = started.home.dir().join("logs");
-            return Err(anyhow::anyhow!("{state}"))
-                .context(format!("the cluster is not ready after {} s; see {}", READY_WITHIN.as_secs(), logs.display()));
+            return Err(anyhow::anyhow!("{state}")).context(format!(
+                "the cluster is not ready after {} s; see {}",
+                READY_WITHIN.as_secs(),
+                logs.display()
+            ));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
@@ -169,13 +176,19 @@ fn summary(now: &Status) -> String {
         .collect();
     match waiting.as_slice() {
         [] => "ready".to_owned(),
-        waiting => format!("{} of {} ready; {}", now.processes.len() - waiting.len(), now.processes.len(), waiting.join(", ")),
+        waiting => {
+            format!("{} of {} ready; {}", now.processes.len() - waiting.len(), now.processes.len(), waiting.join(", "))
+        }
     }
 }
 
 fn announce(started: &Started, now: &Status, screen: &Screen) {
     let leader = now.leader.as_ref().map_or(String::new(), |leader| format!("; {leader} leads"));
-    screen.say(&format!("The cluster in {} is up: {} processes{leader}", started.home.dir().display(), now.processes.len()));
+    screen.say(&format!(
+        "The cluster in {} is up: {} processes{leader}",
+        started.home.dir().display(),
+        now.processes.len()
+    ));
     let urls: Vec<&str> = now.gateways.iter().map(|gateway| gateway.url.as_str()).collect();
     for url in &urls {
         screen.say(&format!("  gateway  {url}"));
