@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::home::Home;
 
 /// A run of chaos.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Chaos {
     /// Names the plan.
     pub seed: u64,

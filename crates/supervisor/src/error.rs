@@ -50,6 +50,18 @@ pub enum Error {
         /// Where was looked.
         dir: PathBuf,
     },
+    /// Nothing of the cluster runs on this machine.
+    #[error("the cluster in {} is down: `tenaz up` starts it", dir.display())]
+    NotUp {
+        /// Its directory.
+        dir: PathBuf,
+    },
+    /// A description for several machines comes without the key that they must share.
+    #[error("{} is missing, and all machines must have the same: make it once with `openssl rand -hex 32 > key; chmod 600 key`, and copy it", path.display())]
+    NoKey {
+        /// Where it should be.
+        path: PathBuf,
+    },
     /// A file of the cluster's directory has content that nobody wrote on purpose.
     #[error("{} is damaged ({detail}): copy it from another machine of the cluster, or remove the directory after `tenaz down`", path.display())]
     Damaged {

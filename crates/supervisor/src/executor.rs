@@ -4,6 +4,7 @@
 //! matter which supervisor of the machine was asked, nor how many ask at once: an order of a leader that was replaced is
 //! refused, and no process is started twice.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,18 @@ pub enum OrderResult {
     OutOfDate(String),
     /// It was tried and went wrong.
     Failed(String),
+}
+
+impl fmt::Display for OrderResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Fenced(term) => write!(f, "refused: a leader of term {term} has given orders since"),
+            Self::Closed => f.write_str("refused: the cluster is being taken down"),
+            Self::OutOfDate(detail) => write!(f, "out of date: {detail}"),
+            Self::Failed(detail) => f.write_str(detail),
+        }
+    }
 }
 
 /// A process of this machine and its history.
@@ -271,7 +284,10 @@ impl Inner {
         let result = self.backend.start(name, incarnation).await;
         if result.is_ok() {
             self.note_start(name, incarnation, streak);
-            self.home.event("started", json!({"name": name, "incarnation": incarnation, "because": because}));
+            let life = self.records.read(name).and_then(|record| record.life);
+            let pid = life.map(|life| life.pid);
+            let fields = json!({"name": name, "incarnation": incarnation, "pid": pid, "because": because});
+            self.home.event("started", fields);
         }
         answer(result)
     }
@@ -347,8 +363,7 @@ impl Inner {
         let Ok(_lock) = self.home.lock_within(NOTE_PATIENCE) else { return };
         let mut record = self.records.read_or_new(&found.name, found.role);
         if record.end(found.incarnation, ending) && self.records.write(&record).is_ok() {
-            let fields = json!({"name": found.name, "incarnation": found.incarnation, "ending": ending, "how": ending.to_string()});
-            self.home.event("ended", fields);
+            self.home.ended(&found.name, found.incarnation, ending);
         }
     }
 }

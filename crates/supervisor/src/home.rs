@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tenaz_core::ProcessName;
+use tenaz_core::{Ending, Incarnation, ProcessName};
 use tenaz_vitals::{ClusterId, Key};
 
 use crate::census::{self, Member};
@@ -133,6 +133,32 @@ impl Home {
         write_whole(&self.config_path(), config.to_toml().as_bytes())
     }
 
+    /// Takes over a description that people wrote elsewhere, as it is, and the key beside it.
+    ///
+    /// Everybody who has that key derives the same id from it, so that the machines of a cluster agree without having
+    /// spoken. A cluster of one machine gets a key of its own if there is none.
+    ///
+    /// # Errors
+    /// Something cannot be read or written, or a key that machines must share is missing.
+    pub fn adopt(&mut self, file: &Path, config: &Config, key: &Path) -> Result<(), Error> {
+        let text = std::fs::read(file).map_err(Error::file("read", file))?;
+        let own_key = self.key_path(config);
+        if key.exists() {
+            let id = ClusterId::of(&Key::read(key)?);
+            if std::fs::canonicalize(key).ok() != std::fs::canonicalize(&own_key).ok() {
+                let secret = std::fs::read(key).map_err(Error::file("read", key))?;
+                write_whole(&own_key, &secret)?;
+            }
+            write_whole(&self.dir.join("id"), format!("{id}\n").as_bytes())?;
+            self.id = id;
+        } else if config.machines.len() > 1 {
+            return Err(Error::NoKey { path: key.to_owned() });
+        } else if !own_key.exists() {
+            Key::create(&own_key)?;
+        }
+        write_whole(&self.config_path(), &text)
+    }
+
     /// Where the shared key is.
     pub fn key_path(&self, config: &Config) -> PathBuf {
         self.dir.join(&config.key_file)
@@ -164,6 +190,19 @@ impl Home {
     /// Writes down what happened: `fields` is an object.
     pub fn event(&self, event: &str, fields: Value) {
         events::append(&self.events_path(), event, fields);
+    }
+
+    /// The same for the end of a process.
+    pub(crate) fn ended(&self, name: &ProcessName, incarnation: Incarnation, ending: Ending) {
+        let (code, signal) = match ending {
+            Ending::Exited(code) => (Some(code), None),
+            Ending::Signalled(signal) => (None, Some(signal)),
+            Ending::Unknown => (None, None),
+        };
+        let how = ending.to_string();
+        let fields =
+            json!({"name": name, "incarnation": incarnation, "ending": how, "exit_code": code, "signal": signal});
+        self.event("ended", fields);
     }
 
     pub(crate) fn run(&self, file: &str) -> PathBuf {
@@ -313,3 +352,6 @@ fn read_id(path: &Path) -> Result<ClusterId, Error> {
         detail: "it should have 16 hexadecimal digits".to_owned(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use tenaz_core::{Incarnation, MemberId, ProcessName, SupervisorId, Term};
+use tenaz_core::{Incarnation, MemberId, ProcessName, ProcessRole, SupervisorId, Term};
 
 use crate::backend::processes::Processes;
 use crate::census;
@@ -19,8 +19,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Waits for something without any child process: reading a pipe that nobody writes to is part of the shell. The last
 /// argument says what is special about it.
-const SCRIPT: &str = "#!/bin/sh
-pipe=\"pipe.$$\"
+const SCRIPT: &str = "pipe=\"pipe.$$\"
 for mode; do :; done
 case \"$mode\" in
   exit-*) echo \"going with ${mode#exit-}\"; exit \"${mode#exit-}\" ;;
@@ -51,11 +50,12 @@ impl TestCluster {
         );
         let config = Config::parse(&text, "cluster.toml").unwrap();
         home.write_config(&config).unwrap();
-        let program = dir.path().join("program");
-        std::fs::write(&program, SCRIPT).unwrap();
-        let mut permissions = std::fs::metadata(&program).unwrap().permissions();
-        std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
-        std::fs::set_permissions(&program, permissions).unwrap();
+        // `sh worker …` in the cluster's directory runs the script there. A script that is itself executed could be "busy":
+        // children of other tests have it open for writing until they exec.
+        for role in ProcessRole::ALL {
+            std::fs::write(home.dir().join(role.as_str()), SCRIPT).unwrap();
+        }
+        let program = PathBuf::from("/bin/sh");
         Self { home, config, program, dir }
     }
 
@@ -161,5 +161,15 @@ pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     while !holds().await {
         assert!(Instant::now() < deadline, "it never came to be");
         tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// An address that nobody listens on, neither TCP nor UDP.
+pub(crate) fn free_addr() -> std::net::SocketAddr {
+    loop {
+        let addr = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        if std::net::UdpSocket::bind(addr).is_ok() {
+            return addr;
+        }
     }
 }

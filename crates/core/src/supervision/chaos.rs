@@ -66,14 +66,14 @@ pub struct ChaosSettings {
 }
 
 impl Default for ChaosSettings {
-    /// A strike every two seconds, for half a minute, at everybody but the broker.
+    /// Everybody, every two seconds, for ever; some pauses are shorter than what counts as hanging, some are longer.
     fn default() -> Self {
         Self {
-            every_ms: 2_000,
-            roles: vec![ProcessRole::Worker, ProcessRole::Gateway, ProcessRole::Supervisor],
+            every_ms: 2000,
+            roles: ProcessRole::ALL.to_vec(),
             weights: ChaosWeights::default(),
-            pause_ms: 500..=5_000,
-            duration_ms: Some(30_000),
+            pause_ms: 500..=5000,
+            duration_ms: None,
         }
     }
 }
@@ -120,14 +120,13 @@ pub struct Strike {
 /// Roles come in rounds, each role once per round in an order of chance: so that even a short run strikes them all.
 ///
 /// ```
-/// use tenaz_core::{ChaosPlan, ChaosSettings, ChaosWeights, ProcessRole};
+/// use tenaz_core::{ChaosPlan, ChaosSettings, ProcessRole};
 ///
 /// let settings = ChaosSettings {
 ///     every_ms: 1000,
 ///     roles: vec![ProcessRole::Worker, ProcessRole::Gateway],
-///     weights: ChaosWeights::default(),
-///     pause_ms: 500..=2000,
 ///     duration_ms: Some(10_000),
+///     ..ChaosSettings::default()
 /// };
 /// let plan: Vec<_> = ChaosPlan::new(7, settings.clone())?.collect();
 /// assert!((9..=10).contains(&plan.len()));

@@ -225,8 +225,7 @@ impl Inner {
         let mut record = self.records.read_or_new(name, role);
         if record.end(incarnation, ending) {
             self.records.write(&record)?;
-            let fields = json!({"name": name, "incarnation": incarnation, "ending": ending, "how": ending.to_string()});
-            self.home.event("ended", fields);
+            self.home.ended(name, incarnation, ending);
         }
         Ok(record)
     }
