@@ -348,3 +348,11 @@ async fn a_label_that_would_match_other_clusters_is_refused() {
         assert!(error.contains("tenaz.cluster=demo"), "{error}");
     }
 }
+
+#[test]
+fn the_cluster_of_compose_is_one_that_supervisors_understand() {
+    let text = include_str!("../../../deploy/cluster.toml");
+    let config = tenaz_supervisor::Config::parse(text, "deploy/cluster.toml").unwrap();
+    assert!(config.warnings().is_empty(), "{:?}", config.warnings());
+    assert_eq!((config.supervisors.len(), config.majority()), (3, 2));
+}

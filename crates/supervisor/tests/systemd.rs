@@ -276,3 +276,11 @@ async fn a_real_unit_is_started_killed_and_stopped() {
     systemd.stop(&worker, second.incarnation).await.unwrap();
     assert_eq!(until(|found| !found.is_running()).await.ended, Some(Ending::Signalled(15)));
 }
+
+#[test]
+fn the_cluster_of_units_is_one_that_supervisors_understand() {
+    let text = include_str!("../../../deploy/systemd/cluster.toml");
+    let config = tenaz_supervisor::Config::parse(text, "deploy/systemd/cluster.toml").unwrap();
+    assert!(config.warnings().is_empty(), "{:?}", config.warnings());
+    assert_eq!((config.supervisors.len(), config.majority()), (3, 2));
+}

@@ -199,11 +199,15 @@ fn has(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).exists()))
 }
 
-/// Podman with all its state in the directory, in mount points of its own: its OCI runtime refuses machines that have both
-/// versions of control groups, so the second one is taken out of its sight.
+/// Podman with all its state in the directory, in mount points of its own: a cache that it insists on having elsewhere is lost
+/// with them, and its OCI runtime refuses machines that have both versions of control groups, so the second one is taken out
+/// of its sight.
 fn podman(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", "umount /sys/fs/cgroup/unified 2>/dev/null; exec podman \"$@\"", "podman"]);
+    let alone = "mkdir -p /var/lib/containers && mount -t tmpfs tmpfs /var/lib/containers
+        umount /sys/fs/cgroup/unified 2>/dev/null
+        exec podman \"$@\"";
+    command.args(["--mount", "sh", "-c", alone, "podman"]);
     for (option, below) in [("--root", "root"), ("--runroot", "run"), ("--tmpdir", "tmp")] {
         command.arg(option).arg(dir.join(below));
     }
