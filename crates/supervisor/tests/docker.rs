@@ -1,5 +1,5 @@
 //! The Docker back-end against recorded answers of the engine's API: what it asks, and what it makes of the answers.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 mod engine;
 

@@ -1,6 +1,6 @@
 //! The systemd back-end: with programs that pretend to be `systemctl` and `journalctl` for what is asked and understood, and with
 //! the real ones where systemd runs the machine.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,5 +1,5 @@
 //! The deployment files cannot rot: what they say is tried with the real program, and they agree with each other.
-#![allow(clippy::unwrap_used, unreachable_pub)]
+#![allow(clippy::print_stderr, clippy::unwrap_used, unreachable_pub)]
 
 mod agreement;
 mod files;
