@@ -27,12 +27,6 @@ pub struct Chaos {
     pub settle: Duration,
 }
 
-impl Default for Chaos {
-    fn default() -> Self {
-        Self { seed: 1, settings: ChaosSettings::default(), settle: Duration::ZERO }
-    }
-}
-
 /// What was done: a line of the account.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StrikeRecord {

@@ -32,18 +32,6 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
-    /// A cluster that does not run.
-    #[error("nothing runs of the cluster in {}: `tenaz up` starts it", dir.display())]
-    NotUp {
-        /// Its directory.
-        dir: PathBuf,
-    },
-    /// Several machines must share a key.
-    #[error("there is no key {}: make one with `head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > key && chmod 600 key`, and copy it to every machine", path.display())]
-    NoKey {
-        /// Where it should be.
-        path: PathBuf,
-    },
     /// There is no cluster here.
     #[error("there is no cluster in {}: `tenaz up` starts one, --cluster DIR names the directory of another", dir.display())]
     NoCluster {

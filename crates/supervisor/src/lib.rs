@@ -6,7 +6,6 @@
 //!
 //! This crate never signals a process that does not carry this cluster's mark.
 
-mod adopt;
 pub mod backend;
 pub mod census;
 pub mod chaos;

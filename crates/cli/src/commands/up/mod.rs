@@ -92,7 +92,10 @@ pub(crate) async fn start(args: &UpArgs, dir: &Path, screen: &Screen) -> Result<
     match &args.config {
         // Written by people: it stays as it is.
         Some(file) if std::fs::canonicalize(file).ok() == Some(home.config_path()) => {}
-        Some(file) => home = home.adopt(file, &config)?,
+        Some(file) => {
+            let key = file.parent().unwrap_or(Path::new("")).join(&config.key_file);
+            home.adopt(file, &config, &key)?;
+        }
         None => home.write_config(&config)?,
     }
     home.reopen()?;
