@@ -8,9 +8,7 @@ use tenaz_client::limits as client_limits;
 use tenaz_runtime::format::Format;
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
-use crate::supervision_args::{
-    BrokerNodeArgs, ChaosArgs, DownArgs, ProbeArgs, StatusArgs, SupervisorArgs, UpArgs,
-};
+use crate::supervision_args::{BrokerNodeArgs, ChaosArgs, DownArgs, ProbeArgs, StatusArgs, SupervisorArgs, UpArgs};
 
 /// Answers analytical questions over large CSV exports, in one pass.
 #[derive(Debug, Parser)]

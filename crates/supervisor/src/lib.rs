@@ -36,3 +36,4 @@ pub use config::{Config, ConfigError};
 pub use error::Error;
 pub use executor::Executor;
 pub use home::Home;
+pub use supervisor::{Supervisor, SupervisorSettings};

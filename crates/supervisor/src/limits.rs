@@ -82,3 +82,23 @@ pub const DIAL_AGAIN_CAP: Duration = Duration::from_millis(500);
 pub const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// How long `tenaz status` waits for one supervisor before it asks the next.
 pub const ASK_EACH: Duration = Duration::from_secs(2);
+
+/// How often a supervisor's clock ticks.
+pub const TICK: Duration = Duration::from_millis(100);
+/// A leader that is not heard for so many ticks is missed.
+pub const SILENCE_TICKS: u32 = 15;
+/// A supervisor whose clock ticks so much too late was asleep.
+pub const ASLEEP: Duration = Duration::from_millis(600);
+/// How often a machine is looked at when nothing seems to have happened there.
+pub const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long a look may take.
+pub const LOOK_DEADLINE: Duration = Duration::from_secs(5);
+/// How long an order may take, from here to the machine and back. Waiting for the lock there takes some of it.
+pub const ORDER_DEADLINE: Duration = Duration::from_secs(20);
+/// Without a leader for so long, the supervisors of a machine revive each other: the lowest first, each other one so much
+/// later.
+pub const REVIVE_AFTER: Duration = Duration::from_secs(1);
+/// Heartbeats that wait to be looked at.
+pub const HEARD_QUEUE: usize = 4096;
+/// How often the number of processes by state is counted.
+pub const COUNT_EVERY: Duration = Duration::from_secs(1);

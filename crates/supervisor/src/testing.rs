@@ -163,3 +163,13 @@ pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+/// An address that nobody listens on, neither TCP nor UDP.
+pub(crate) fn free_addr() -> std::net::SocketAddr {
+    loop {
+        let addr = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        if std::net::UdpSocket::bind(addr).is_ok() {
+            return addr;
+        }
+    }
+}

@@ -11,6 +11,7 @@ use tenaz_vitals::{ClusterId, Key};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
 
 use super::frame::{Broken, FrameReader};
 use super::hello::{Credentials, Opened, Party, greet};
@@ -132,14 +133,15 @@ impl Dialler {
         let Opened { reader, mut writer, .. } = opened;
         let (incoming, mut frames) = mpsc::channel(PEER_QUEUE);
         // In a task of its own, because half a frame must not be forgotten.
-        let reading = tokio::spawn(read_all(reader, incoming));
+        let mut reading = JoinSet::new();
+        reading.spawn(read_all(reader, incoming));
         let mut open: HashMap<u64, oneshot::Sender<Answer>> = HashMap::new();
         let mut number = 0;
         let mut ping = tokio::time::interval(PING_EVERY);
-        let broken = loop {
+        loop {
             let frame = tokio::select! {
                 outgoing = self.outgoing.recv() => match outgoing {
-                    None => break Broken::Closed(std::io::ErrorKind::ConnectionAborted.into()),
+                    None => return Broken::Closed(std::io::ErrorKind::ConnectionAborted.into()),
                     Some(Outgoing::Election(message)) => Frame::Election(message),
                     Some(Outgoing::Changed) => Frame::Changed,
                     Some(Outgoing::Request { request, answer }) => {
@@ -157,9 +159,9 @@ impl Dialler {
                         }
                         continue;
                     }
-                    Some(Ok(_)) => break Broken::Refused(PeerRefusal::Malformed),
-                    Some(Err(broken)) => break broken,
-                    None => break Broken::Closed(std::io::ErrorKind::ConnectionAborted.into()),
+                    Some(Ok(_)) => return Broken::Refused(PeerRefusal::Malformed),
+                    Some(Err(broken)) => return broken,
+                    None => return Broken::Closed(std::io::ErrorKind::ConnectionAborted.into()),
                 },
                 _ = ping.tick() => {
                     open.retain(|_, waiting| !waiting.is_closed());
@@ -167,11 +169,9 @@ impl Dialler {
                 }
             };
             if let Err(broken) = writer.send(&frame).await {
-                break broken;
+                return broken;
             }
-        };
-        reading.abort();
-        broken
+        }
     }
 }
 

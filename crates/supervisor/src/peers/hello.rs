@@ -23,7 +23,7 @@ const CONTEXT: &str = "tenaz peer connection";
 
 /// Who is at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Party {
+pub(crate) enum Party {
     /// A supervisor of this cluster.
     Supervisor(SupervisorId),
     /// Somebody who wants to know how the cluster is.

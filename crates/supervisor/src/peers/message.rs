@@ -38,7 +38,7 @@ pub(super) enum Frame {
 /// What one can ask a supervisor.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Request {
+pub(crate) enum Request {
     /// To carry out a leader's order on its machine.
     Order {
         /// The leader's term.
@@ -55,7 +55,7 @@ pub enum Request {
 /// What it answers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub(crate) enum Answer {
     /// What became of the order.
     Order(OrderResult),
     /// The processes of its machine.

@@ -29,9 +29,8 @@ pub(super) fn describe(args: &UpArgs) -> Result<Config> {
     if let Some(threads) = args.threads {
         machine.worker_options = vec!["--threads".to_owned(), threads.to_string()];
     }
-    let supervisors = (1..=args.supervisors).map(|id| {
-        Ok(Supervisor { id: SupervisorId(id), machine: HERE.to_owned(), listen: ports.somewhere()? })
-    });
+    let supervisors = (1..=args.supervisors)
+        .map(|id| Ok(Supervisor { id: SupervisorId(id), machine: HERE.to_owned(), listen: ports.somewhere()? }));
     let supervisors = supervisors.collect::<Result<Vec<_>>>()?;
     let broker_node = match broker {
         Some(_) => None,

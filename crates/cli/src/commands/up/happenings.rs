@@ -53,7 +53,9 @@ pub(crate) fn sentence(event: &Value) -> Option<String> {
         "ended" => format!("- {name} ended{life}: {}", text("ending")),
         "killed" => format!("! {name} killed{because}"),
         "given_up" => format!("! {name} given up: {}", text("reason")),
-        "elected" => format!("* {name} leads{}", event["term"].as_str().map_or(String::new(), |t| format!(", term {t}"))),
+        "elected" => {
+            format!("* {name} leads{}", event["term"].as_str().map_or(String::new(), |t| format!(", term {t}")))
+        }
         "stepped_down" => format!("* {name} leads no longer"),
         "refused" => format!("! an order was refused{because}"),
         _ => return None,
@@ -72,7 +74,8 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         writeln!(file, "{{\"event\":\"old\"}}").unwrap();
         let mut happenings = Happenings::from_now(file.path().to_owned());
-        write!(file, "{{\"event\":\"started\",\"name\":\"worker-1\",\"incarnation\":2,\"pid\":7}}\n{{\"event\":").unwrap();
+        write!(file, "{{\"event\":\"started\",\"name\":\"worker-1\",\"incarnation\":2,\"pid\":7}}\n{{\"event\":")
+            .unwrap();
         let news = happenings.news();
         assert_eq!(news.len(), 1);
         assert_eq!(sentence(&news[0]).unwrap(), "+ worker-1 started, life 2, pid 7");

@@ -181,6 +181,20 @@ pub enum ProcessState {
 }
 
 impl ProcessState {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Starting,
+        Self::Ready,
+        Self::Quiet,
+        Self::Draining,
+        Self::Hung,
+        Self::Waiting,
+        Self::Held,
+        Self::GivenUp,
+        Self::Stopped,
+        Self::Unknown,
+    ];
+
     /// For people.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,0 +1,199 @@
+//! A cluster on this machine: supervisors as threads of the test, the others as real processes.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc as std_mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tenaz_core::{ProcessRole, ProcessState, SupervisorId};
+use tenaz_supervisor::backend::processes::Processes;
+use tenaz_supervisor::status::{self, ProcessStatus, Status};
+use tenaz_supervisor::{Config, Executor, Home, Supervisor, SupervisorSettings};
+use tenaz_vitals::Key;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+use crate::managed;
+
+/// Long enough for a machine that does ten other things.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) fn executor(home: &Home, config: &Config, machine: &str) -> Executor {
+    let backend = Processes::with_program(home, config, machine, PathBuf::from("/bin/sh"));
+    Executor::with_backend(home, config, machine, Arc::new(backend))
+}
+
+/// An address that nobody listens on, neither TCP nor UDP.
+fn free_addr() -> SocketAddr {
+    loop {
+        let addr = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        if std::net::UdpSocket::bind(addr).is_ok() {
+            return addr;
+        }
+    }
+}
+
+/// A supervisor that runs in a thread of this test.
+struct Member {
+    kill: CancellationToken,
+    thread: JoinHandle<()>,
+    runtime: Handle,
+}
+
+pub(crate) struct Cluster {
+    pub(crate) home: Home,
+    pub(crate) config: Config,
+    pub(crate) key: Key,
+    members: BTreeMap<u16, Member>,
+    _dir: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// Three supervisors, and so many workers that behave in this way.
+    pub(crate) fn new(workers: u32, mode: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::create(&dir.path().join("home")).unwrap();
+        let mut text = format!(
+            "name = \"test\"\nbroker = \"amqp://u:secret@127.0.0.1:1\"\n\
+             [supervision]\nhang-after = \"4s\"\n[restarts]\nbackoff = \"50ms\"\nfailed-starts = 3\n\
+             [[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\nworkers = {workers}\nworker-options = [{mode:?}]\n"
+        );
+        for id in 1..=3 {
+            text += &format!("[[supervisor]]\nid = {id}\nmachine = \"here\"\nlisten = \"{}\"\n", free_addr());
+        }
+        let config = Config::parse(&text, "cluster.toml").unwrap();
+        home.write_config(&config).unwrap();
+        for role in ProcessRole::ALL {
+            std::fs::write(home.dir().join(role.as_str()), managed::script()).unwrap();
+        }
+        let key = home.key(&config).unwrap();
+        let mut cluster = Self { home, config, key, members: BTreeMap::new(), _dir: dir };
+        (1..=3).for_each(|id| cluster.start(id));
+        cluster
+    }
+
+    pub(crate) fn executor(&self) -> Executor {
+        executor(&self.home, &self.config, "here")
+    }
+
+    fn start(&mut self, id: u16) {
+        let settings = SupervisorSettings {
+            id: SupervisorId(id),
+            home: self.home.clone(),
+            config: self.config.clone(),
+            key: self.key.clone(),
+            cluster: self.home.id().clone(),
+            vitals: None,
+        };
+        let (kill, killed) = (CancellationToken::new(), CancellationToken::new());
+        let (sender, runtime) = std_mpsc::channel();
+        let stop = kill.clone();
+        let thread = std::thread::spawn(move || {
+            // One thread: if it is blocked, the whole supervisor is.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            sender.send(runtime.handle().clone()).unwrap();
+            runtime.block_on(async {
+                let executor = executor(&settings.home, &settings.config, "here");
+                tokio::select! {
+                    ended = Supervisor::run_with(settings, executor, killed) => ended.unwrap(),
+                    // In the middle of whatever it did.
+                    () = stop.cancelled() => {}
+                }
+            });
+            runtime.shutdown_background();
+        });
+        self.members.insert(id, Member { kill, thread, runtime: runtime.recv().unwrap() });
+    }
+
+    /// Ends a supervisor without a word.
+    pub(crate) fn kill_supervisor(&mut self, id: u16) {
+        let member = self.members.remove(&id).unwrap();
+        member.kill.cancel();
+        member.thread.join().unwrap();
+    }
+
+    /// Stops a supervisor as SIGSTOP would, until the answer is dropped.
+    pub(crate) fn pause_supervisor(&self, id: u16) -> std_mpsc::Sender<()> {
+        let (sender, wake) = std_mpsc::channel::<()>();
+        let (paused, is_paused) = std_mpsc::channel();
+        self.members[&id].runtime.spawn(async move {
+            paused.send(()).unwrap();
+            // Blocks the thread, on purpose.
+            let _ = wake.recv();
+        });
+        is_paused.recv().unwrap();
+        sender
+    }
+
+    pub(crate) async fn status(&self) -> Option<Status> {
+        status::ask(&self.config, &self.key, self.home.id(), Duration::from_secs(10)).await.ok()
+    }
+
+    /// Waits until the leader sees it so.
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Status) -> bool) -> Status {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let status = self.status().await;
+            if let Some(status) = status.clone().filter(|status| status.is_of_leader() && holds(status)) {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "never: {what}; {status:#?}\n{}", self.events());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub(crate) async fn until_all_ready(&self) -> Status {
+        let ready =
+            |process: &ProcessStatus| process.role == ProcessRole::Supervisor || process.state == ProcessState::Ready;
+        self.until("all are ready", |status| {
+            status.supervisors.iter().all(|supervisor| supervisor.connected) && status.processes.iter().all(ready)
+        })
+        .await
+    }
+
+    pub(crate) fn events(&self) -> String {
+        std::fs::read_to_string(self.home.events_path()).unwrap_or_default()
+    }
+
+    pub(crate) fn count_events(&self, event: &str) -> usize {
+        self.events().matches(&format!("\"event\":\"{event}\"")).count()
+    }
+}
+
+pub(crate) fn process<'a>(status: &'a Status, name: &str) -> &'a ProcessStatus {
+    status.processes.iter().find(|process| process.name.as_str() == name).unwrap()
+}
+
+pub(crate) fn signal(process: &ProcessStatus, signal: Signal) {
+    let pid = process.pid.expect("it runs");
+    assert_ne!(pid, std::process::id());
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let _ = self.home.close();
+        for member in std::mem::take(&mut self.members).into_values() {
+            member.kill.cancel();
+            let _ = member.thread.join();
+        }
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            // Only processes with this cluster's mark; this test has none.
+            let left = self.home.running();
+            if left.is_empty() || Instant::now() > deadline {
+                break;
+            }
+            for member in left {
+                if let Some(pid) = i32::try_from(member.pid).ok().and_then(Pid::from_raw) {
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
