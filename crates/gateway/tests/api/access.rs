@@ -49,6 +49,12 @@ fn a_tenant_sees_only_its_own_jobs() {
         write_tokens(file.path(), &[("ana", "secret-a"), ("carol", "secret-c")]);
         eventually("the new tokens count", || async { bearer("secret-c").get("/v1/jobs").await.status == 200 }).await;
         bob.get("/v1/jobs").await.problem(401, "unauthorized");
+        let metrics = gateway.get("/metrics").await;
+        assert_eq!(metrics.status, 200, "scrapers have no token");
+        assert!(metrics.text().contains("tenaz_jobs{state=\"uploading\"} 2"), "{}", metrics.text());
+        for secret in [job, "ana", "bob", "shop", "secret"] {
+            assert!(!metrics.text().contains(secret), "{secret}: {}", metrics.text());
+        }
         gateway.stop().await;
         worker.leave().await;
     });
@@ -123,7 +129,26 @@ fn a_gateway_describes_itself() {
         let gateway = deployment.gateway().await;
         assert!(gateway.get("/").await.text().contains("curl -T"));
         assert_eq!(gateway.get("/v1/openapi.json").await.ok(200)["openapi"], "3.1.0");
-        assert_eq!(gateway.get("/healthz").await.ok(200)["status"], "up");
+        let health = gateway.get("/healthz").await.ok(200);
+        assert_eq!(
+            (&health["status"], &health["role"], &health["ready"]),
+            (&"up".into(), &"gateway".into(), &true.into())
+        );
+        eventually("the pulse moves on", || async {
+            gateway.get("/healthz").await.ok(200)["pulse"].as_u64() > health["pulse"].as_u64()
+        })
+        .await;
+        gateway.get("/no/such/path").await.problem(404, "not_found");
+        gateway.put("/v1/jobs", b"").await.problem(405, "method_not_allowed");
+        let metrics = gateway.get("/metrics").await;
+        assert_eq!(metrics.headers["content-type"], tenaz_vitals::METRICS_CONTENT_TYPE);
+        for line in [
+            "tenaz_http_requests_total{route=\"none\",method=\"GET\",status=\"4xx\"} 1",
+            "tenaz_http_requests_total{route=\"/v1/jobs\",method=\"PUT\",status=\"4xx\"} 1",
+            "tenaz_broker_reconnects_total 0",
+        ] {
+            assert!(metrics.text().lines().any(|found| found == line), "{line} is not in\n{}", metrics.text());
+        }
         assert_eq!(gateway.get("/readyz").await.ok(200)["status"], "ready");
         gateway.stop().await;
     });
