@@ -301,10 +301,10 @@ impl Inner {
             record.begin(incarnation, None, unix_ms());
         }
         record.history.streak = streak;
-        if record != before {
-            if let Err(error) = self.records.write(&record) {
-                tracing::warn!(%name, %error, "a start cannot be written down");
-            }
+        if record != before
+            && let Err(error) = self.records.write(&record)
+        {
+            tracing::warn!(%name, %error, "a start cannot be written down");
         }
     }
 

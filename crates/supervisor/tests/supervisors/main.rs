@@ -103,6 +103,29 @@ async fn one_survivor_of_three_revives_the_others_although_it_cannot_lead() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_heals_other_machines_through_their_supervisors() {
+    let cluster = Cluster::on(&["here", "there", "there"], 1, "good");
+    let before = cluster.until_all_ready().await;
+    let workers: Vec<_> = before.processes.iter().filter(|p| p.name.as_str().starts_with("worker")).collect();
+    // So one of them is not where the leader is.
+    assert_ne!(workers[0].machine, workers[1].machine);
+    for worker in &workers {
+        signal(worker, Signal::KILL);
+    }
+    let again = |status: &status::Status| {
+        ["worker-1", "worker-2"].iter().all(|name| {
+            let process = process(status, name);
+            process.state == ProcessState::Ready && process.incarnation == Incarnation(2)
+        })
+    };
+    let after = cluster.until("both are started again", again).await;
+    for worker in workers {
+        let now = process(&after, worker.name.as_str());
+        assert_eq!((&now.machine, now.last_ending.as_ref().unwrap().how.as_str()), (&worker.machine, "signal 9"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_are_counted_and_get_no_answer() {
     let cluster = Cluster::new(1, "good");
     let status = cluster.until_all_ready().await;
