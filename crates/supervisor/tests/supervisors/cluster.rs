@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tenaz_core::{ProcessRole, ProcessState, SupervisorId};
 use tenaz_supervisor::backend::processes::Processes;
 use tenaz_supervisor::status::{self, ProcessStatus, Status};
-use tenaz_supervisor::{Config, Executor, Home, Supervisor, SupervisorSettings};
+use tenaz_supervisor::{Config, Executor, Home, Supervisor, SupervisorSettings, census};
 use tenaz_vitals::Key;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -212,7 +212,7 @@ impl Drop for Cluster {
         let deadline = Instant::now() + PATIENCE;
         loop {
             // Only processes with this cluster's mark; this test has none.
-            let left = self.home.running();
+            let left = census::scan(self.home.id());
             if left.is_empty() || Instant::now() > deadline {
                 break;
             }
