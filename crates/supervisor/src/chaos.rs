@@ -3,6 +3,7 @@
 //! A process is struck only if it carries this cluster's mark at that very moment, through a handle that cannot come to mean
 //! another one. Nothing is struck by name or by pid.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -80,7 +81,14 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<ChaosSummary, Error> {
     let plan = ChaosPlan::new(chaos.seed, chaos.settings.clone())?;
-    let mut run = Run { home, chaos, began: Instant::now(), paused: Vec::new(), summary: ChaosSummary::default() };
+    let mut run = Run {
+        home,
+        chaos,
+        began: Instant::now(),
+        paused: Vec::new(),
+        killed: HashSet::new(),
+        summary: ChaosSummary::default(),
+    };
     let mut plan = plan.peekable();
     while let Some(strike) = plan.peek().copied() {
         let due = run.began + Duration::from_millis(strike.at_ms);
@@ -114,6 +122,8 @@ struct Run<'a> {
     chaos: &'a Chaos,
     began: Instant,
     paused: Vec<Paused>,
+    /// Killed, though perhaps not gone yet: nobody dies twice.
+    killed: HashSet<(u32, u64)>,
     summary: ChaosSummary,
 }
 
@@ -139,7 +149,9 @@ impl Run<'_> {
         self.summary.strikes += 1;
         let id = self.home.id().clone();
         let members = tokio::task::spawn_blocking(move || census::scan(&id)).await.unwrap_or_default();
-        let settled = |m: &&Member| u128::from(m.age_ms) >= self.chaos.settle.as_millis();
+        let settled = |m: &&Member| {
+            u128::from(m.age_ms) >= self.chaos.settle.as_millis() && !self.killed.contains(&(m.pid, m.start_ticks))
+        };
         let heads: Vec<&Member> =
             members.iter().filter(|m| m.is_head && m.role == strike.role).filter(settled).collect();
         if heads.is_empty() {
@@ -164,6 +176,7 @@ impl Run<'_> {
             ChaosAction::Kill => {
                 let hit = target.signal(Signal::KILL)?;
                 self.summary.killed += u64::from(hit);
+                self.killed.insert((head.pid, head.start_ticks));
                 Ok(hit.then(|| "killed".to_owned()))
             }
             ChaosAction::Restart => {

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole, ProcessState, SupervisorId, Term};
 use tenaz_vitals::{ClusterId, Counters, Key};
 
-use crate::config::Config;
+use crate::config::{Config, ProcessSpec};
 use crate::error::Error;
+use crate::home::Home;
 use crate::limits::ASK_EACH;
 use crate::peers::{Answer, Request, ask_once};
 
@@ -21,8 +22,8 @@ pub struct Status {
     pub leader: Option<SupervisorId>,
     /// The leader's term.
     pub term: Option<Term>,
-    /// Whose view this is.
-    pub seen_by: SupervisorId,
+    /// Whose view this is; nobody's if no supervisor answers.
+    pub seen_by: Option<SupervisorId>,
     /// Whether the cluster is being stopped.
     pub closed: bool,
     /// All that are configured.
@@ -136,7 +137,7 @@ pub struct StatusCounters {
 impl Status {
     /// Whether it is the leader's own view.
     pub fn is_of_leader(&self) -> bool {
-        self.leader == Some(self.seen_by)
+        self.leader.is_some() && self.leader == self.seen_by
     }
 
     /// Lines of logs are long, and can be read where they are.
@@ -177,4 +178,64 @@ pub async fn ask(config: &Config, key: &Key, cluster: &ClusterId, deadline: Dura
         }
     }
     best.ok_or_else(|| Error::NoAnswer { detail: failures.join("; ") })
+}
+
+/// What this machine itself shows, when no supervisor answers.
+pub fn without_supervisors(home: &Home, config: &Config) -> Status {
+    let running = home.running();
+    let process = |spec: ProcessSpec| {
+        let member = running.iter().find(|member| member.name == spec.name);
+        let record = home.records().read_or_new(&spec.name, spec.role);
+        let last = record.history.endings.last();
+        ProcessStatus {
+            pid: member.map(|member| member.pid),
+            state: if member.is_some() { ProcessState::Unknown } else { ProcessState::Stopped },
+            detail: Some(if member.is_some() { "runs unwatched" } else { "does not run" }.to_owned()),
+            wait_seconds: None,
+            incarnation: member.map_or(record.incarnation, |member| member.incarnation),
+            restarts: record.history.restarts,
+            heartbeat_age_seconds: None,
+            ready: false,
+            up_seconds: member.map(|member| member.age_ms as f64 / 1000.0),
+            counters: None,
+            http: None,
+            url: spec.listen.filter(|_| spec.role == ProcessRole::Gateway).map(|listen| format!("http://{listen}")),
+            last_ending: last.map(|last| LastEnding {
+                incarnation: last.incarnation,
+                ending: last.ending,
+                how: last.ending.to_string(),
+                at_unix_ms: last.at_unix_ms,
+            }),
+            given_up: record.history.given_up.as_ref().map(|given_up| GivenUpStatus {
+                reason: given_up.reason.clone(),
+                at_unix_ms: given_up.at_unix_ms,
+                last_lines: given_up.last_lines.clone(),
+            }),
+            log: Some(home.log_path(&spec.name).display().to_string()),
+            name: spec.name,
+            role: spec.role,
+            machine: spec.machine,
+        }
+    };
+    let processes: Vec<ProcessStatus> = config.processes().into_iter().map(process).collect();
+    let gateways = processes.iter().filter(|process| process.pid.is_some());
+    let gateways =
+        gateways.filter_map(|process| Some(GatewayStatus { name: process.name.clone(), url: process.url.clone()? }));
+    let supervisor = |known: &crate::config::Supervisor| SupervisorStatus {
+        id: known.id,
+        machine: known.machine.clone(),
+        listen: known.listen,
+        connected: false,
+    };
+    Status {
+        cluster: config.name.clone(),
+        leader: None,
+        term: None,
+        seen_by: None,
+        closed: home.is_closed(),
+        supervisors: config.supervisors.iter().map(supervisor).collect(),
+        gateways: gateways.collect(),
+        processes,
+        counters: StatusCounters::default(),
+    }
 }

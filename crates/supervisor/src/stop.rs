@@ -16,7 +16,7 @@ use crate::census::{self, Member};
 use crate::config::Config;
 use crate::error::Error;
 use crate::home::Home;
-use crate::limits::{FAMILY_PATIENCE, KILL_PATIENCE};
+use crate::limits::{FAMILY_PATIENCE, KILL_PATIENCE, LOCK_PATIENCE};
 use crate::lock::FileLock;
 
 /// How long processes that were asked to end may take, before they are killed.
@@ -214,6 +214,8 @@ fn clear_run(home: &Home) -> Result<(), Error> {
     if home.is_up() {
         return Ok(());
     }
+    // So that nobody who saw an ending brings a record back that he has just read.
+    let _lock = home.lock_within(LOCK_PATIENCE);
     let run = home.run("");
     for entry in std::fs::read_dir(&run).map_err(Error::file("read", &run))?.flatten() {
         let (path, name) = (entry.path(), entry.file_name());

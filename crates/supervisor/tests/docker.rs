@@ -1,5 +1,5 @@
 //! The Docker back-end against recorded answers of the engine's API: what it asks, and what it makes of the answers.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 mod engine;
 
@@ -347,4 +347,12 @@ async fn a_label_that_would_match_other_clusters_is_refused() {
         let error = Docker::new(Path::new("/var/run/docker.sock"), label).unwrap_err().to_string();
         assert!(error.contains("tenaz.cluster=demo"), "{error}");
     }
+}
+
+#[test]
+fn the_cluster_of_compose_is_one_that_supervisors_understand() {
+    let text = include_str!("../../../deploy/cluster.toml");
+    let config = tenaz_supervisor::Config::parse(text, "deploy/cluster.toml").unwrap();
+    assert!(config.warnings().is_empty(), "{:?}", config.warnings());
+    assert_eq!((config.supervisors.len(), config.majority()), (3, 2));
 }

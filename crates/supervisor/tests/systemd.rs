@@ -1,6 +1,6 @@
 //! The systemd back-end: with programs that pretend to be `systemctl` and `journalctl` for what is asked and understood, and with
 //! the real ones where systemd runs the machine.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::print_stderr, clippy::unwrap_used)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -275,4 +275,12 @@ async fn a_real_unit_is_started_killed_and_stopped() {
     assert!(second.incarnation > first.incarnation);
     systemd.stop(&worker, second.incarnation).await.unwrap();
     assert_eq!(until(|found| !found.is_running()).await.ended, Some(Ending::Signalled(15)));
+}
+
+#[test]
+fn the_cluster_of_units_is_one_that_supervisors_understand() {
+    let text = include_str!("../../../deploy/systemd/cluster.toml");
+    let config = tenaz_supervisor::Config::parse(text, "deploy/systemd/cluster.toml").unwrap();
+    assert!(config.warnings().is_empty(), "{:?}", config.warnings());
+    assert_eq!((config.supervisors.len(), config.majority()), (3, 2));
 }

@@ -68,6 +68,14 @@ pub enum Error {
     /// The system has no random numbers.
     #[error("no random numbers from the system: {0}")]
     Random(String),
+    /// There is no such host.
+    #[error("there is no host {host:?}: {detail}; write HOST:PORT")]
+    NoHost {
+        /// What was asked for.
+        host: String,
+        /// The system's reason.
+        detail: String,
+    },
     /// A process did not answer a probe as one of ours does.
     #[error("{addr} does not answer as a process of a cluster: {detail}")]
     Probe {

@@ -28,7 +28,7 @@ pub use heartbeat::{Counters, Heartbeat, Identity};
 pub use key::Key;
 pub use listener::{Heard, HeartbeatListener, Refused};
 pub use metrics::{BrokerMetrics, GatewayMetrics, METRICS_CONTENT_TYPE, Metrics, SupervisorMetrics, WorkerMetrics};
-pub use probe::{Probed, probe};
+pub use probe::{Probed, probe, status_of};
 pub use prometheus_client::metrics::counter::Counter;
 pub use prometheus_client::metrics::gauge::Gauge;
 pub use prometheus_client::metrics::histogram::Histogram;

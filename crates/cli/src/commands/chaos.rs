@@ -3,9 +3,9 @@
 use std::io::{Write, stdout};
 
 use anyhow::Result;
-use tenaz_core::{ChaosSettings, StrikeKind};
+use tenaz_core::{ChaosSettings, ChaosWeights};
 use tenaz_supervisor::Home;
-use tenaz_supervisor::chaos::{self, StrikeRecord};
+use tenaz_supervisor::chaos::{self, Chaos, StrikeRecord};
 
 use crate::outcome::{Usage, stdout_failed};
 use crate::process;
@@ -23,12 +23,12 @@ pub(crate) fn chaos(args: &ChaosArgs, screen: &Screen) -> Result<()> {
     if !home.is_up() {
         return Err(tenaz_supervisor::Error::NotUp { dir: home.dir().to_owned() }.into());
     }
-    let settings = settings(args);
+    let plan = plan(args);
     process::run_quietly(async |stop| {
         let mut failure = None;
         let mut struck = 0;
         let record = |record: &StrikeRecord| {
-            struck += usize::from(record.is_done());
+            struck += usize::from(record.hit);
             screen.say(&in_words(record));
             let line = serde_json::to_string(record).unwrap_or_default();
             if let Err(error) = writeln!(stdout(), "{line}") {
@@ -36,7 +36,7 @@ pub(crate) fn chaos(args: &ChaosArgs, screen: &Screen) -> Result<()> {
                 stop.cancel();
             }
         };
-        chaos::run(&home, settings, record, stop.clone()).await?;
+        chaos::run(&home, &plan, record, stop.clone()).await?;
         if let Some(error) = failure {
             return Err(stdout_failed(error));
         }
@@ -45,20 +45,21 @@ pub(crate) fn chaos(args: &ChaosArgs, screen: &Screen) -> Result<()> {
     })
 }
 
-fn settings(args: &ChaosArgs) -> ChaosSettings {
-    let kinds = args.actions.iter().map(|action| match action {
-        ChaosAction::Kill => StrikeKind::Kill,
-        ChaosAction::Pause => StrikeKind::Pause,
-        ChaosAction::Restart => StrikeKind::Restart,
-    });
-    ChaosSettings {
-        seed: args.seed,
+fn plan(args: &ChaosArgs) -> Chaos {
+    let defaults = ChaosWeights::default();
+    let weight = |action, weight| if args.actions.contains(&action) { weight } else { 0 };
+    let settings = ChaosSettings {
         every_ms: args.every.as_millis() as u64,
-        duration_ms: args.duration.as_millis() as u64,
+        duration_ms: Some(args.duration.as_millis() as u64),
         roles: args.roles.clone(),
-        kinds: kinds.collect(),
+        weights: ChaosWeights {
+            kill: weight(ChaosAction::Kill, defaults.kill),
+            pause: weight(ChaosAction::Pause, defaults.pause),
+            restart: weight(ChaosAction::Restart, defaults.restart),
+        },
         ..ChaosSettings::default()
-    }
+    };
+    Chaos { seed: args.seed, settings, ..Chaos::default() }
 }
 
 /// A strike in a sentence.

@@ -15,7 +15,7 @@ use crate::supervision_args::DownArgs;
 const WIPE_WITHIN: Duration = Duration::from_secs(30);
 
 /// What is wanted besides the end.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
     /// Jobs stay on the broker.
     pub(crate) keep: bool,
@@ -32,43 +32,56 @@ impl Default for Wish {
 pub(crate) fn down(args: &DownArgs, screen: &Screen) -> Result<()> {
     let home = Home::find(args.cluster.cluster.as_deref())?;
     let config = home.config()?;
-    let machines = home.machines();
-    if machines.is_empty() {
-        screen.say(&format!("nothing runs of the cluster in {}", home.dir().display()));
-    }
     let wish = Wish { keep: args.keep, drain: args.drain };
-    process::block_on(stop_in_order(&home, &config, &wish, screen))?
+    process::block_on(stop_in_order(&home, &config, wish, screen))?
 }
 
 /// Supervisors first, so that nobody starts anything again; the broker last, when its queues are gone.
-pub(crate) async fn stop_in_order(home: &Home, config: &Config, wish: &Wish, screen: &Screen) -> Result<()> {
+pub(crate) async fn stop_in_order(home: &Home, config: &Config, wish: Wish, screen: &Screen) -> Result<()> {
+    let was_up = home.is_up();
     let patience = StopPatience { drain: wish.drain, ..StopPatience::default() };
-    let mut tell = |step: StopStep| screen.say(&format!("  {step}"));
-    stop::stop_processes(home, &patience, &mut tell).await?;
-    if !wish.keep {
-        wipe(config, screen).await;
+    let wipe = async || {
+        if !wish.keep && was_up {
+            wipe(config, screen).await;
+        }
+    };
+    let stopped = stop::stop_all(home, config, None, patience, |step| tell(&step, screen), wipe).await?;
+    for stranger in &stopped.untouched {
+        screen.say(&format!("  {stranger} was started by hand and is left alone"));
     }
-    stop::stop_broker(home, &patience, &mut tell).await?;
     if !wish.keep && config.broker_node.is_some() {
         let dir = home.broker_dir();
         if let Err(error) = std::fs::remove_dir_all(&dir)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            screen.say(&format!("{} stays: {error}", dir.display()));
+            screen.say(&format!("  {} stays: {error}", dir.display()));
         }
     }
-    screen.say(&format!("The cluster is down. Its logs are in {}", home.dir().join("logs").display()));
+    if was_up {
+        screen.say(&format!("The cluster is down. Its logs are in {}", home.dir().join("logs").display()));
+    } else {
+        screen.say(&format!("Nothing runs of the cluster in {}", home.dir().display()));
+    }
     Ok(())
+}
+
+fn tell(step: &StopStep, screen: &Screen) {
+    match step {
+        StopStep::Closed | StopStep::Asked(_) => {}
+        StopStep::Ended(member) => screen.say(&format!("  {} has ended", member.name)),
+        StopStep::Killed(member) => screen.say(&format!("  {} did not end in time and was killed", member.name)),
+        StopStep::Leftover(member) => screen.say(&format!("  {} was left over and was killed", member.describe())),
+    }
 }
 
 /// Deletes queues and streams. A broker that is away keeps them; that is told, and no reason to leave processes running.
 async fn wipe(config: &Config, screen: &Screen) {
-    let settings = async {
+    let wiped = async {
         let broker = config.broker_url().parse()?;
         let names = Names::new(&config.prefix)?;
-        anyhow::Ok(LinkSettings { broker, names, connection_name: "tenaz down".to_owned() })
+        let settings = LinkSettings { broker, names, connection_name: "tenaz down".to_owned() };
+        anyhow::Ok(tenaz_cluster::wipe(settings).await?)
     };
-    let wiped = async { anyhow::Ok(tenaz_cluster::wipe(settings.await?).await?) };
     match tokio::time::timeout(WIPE_WITHIN, wiped).await {
         Ok(Ok(wiped)) if wiped.unfinished > 0 => {
             screen.say(&format!("  {} jobs are gone, {} of them unfinished", wiped.jobs, wiped.unfinished));

@@ -10,7 +10,7 @@ pub(crate) fn probe(args: &ProbeArgs) -> Result<()> {
     let rest = args.url.strip_prefix("http://").ok_or_else(wrong)?;
     let (host, path) = rest.split_once('/').ok_or_else(wrong)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let status = runtime.block_on(tenaz_vitals::ask(host, &format!("/{path}"), args.timeout))?;
+    let status = runtime.block_on(tenaz_vitals::status_of(host, &format!("/{path}"), args.timeout))?;
     if !(200..300).contains(&status) {
         bail!("{} answers with status {status}", args.url);
     }

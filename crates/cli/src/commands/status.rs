@@ -9,8 +9,8 @@ use anyhow::Result;
 use serde::Serialize;
 use tenaz_client::api::JobLine;
 use tenaz_client::{Gateways, Settings};
-use tenaz_core::ProcessRole;
-use tenaz_supervisor::status::{self, ProcessState, ProcessStatus, Status};
+use tenaz_core::{ProcessName, ProcessRole, ProcessState};
+use tenaz_supervisor::status::{self, ProcessStatus, Status};
 use tenaz_supervisor::{Config, Home};
 
 use crate::outcome::{NotWell, stdout_failed};
@@ -26,6 +26,8 @@ const JOBS_WITHIN: Duration = Duration::from_secs(3);
 /// A cluster and its jobs.
 #[derive(Debug, Serialize)]
 struct Whole {
+    /// By name, as it stands among the processes.
+    leader: Option<ProcessName>,
     #[serde(flatten)]
     status: Status,
     jobs: Vec<JobLine>,
@@ -42,7 +44,7 @@ pub(crate) fn status(args: &StatusArgs, screen: &Screen) -> Result<()> {
         Ok(jobs) => (jobs, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
-    let whole = Whole { status, jobs, jobs_unknown };
+    let whole = Whole { leader: leader(&status), status, jobs, jobs_unknown };
     let text = match args.format {
         StatusFormat::Json => serde_json::to_string_pretty(&whole)? + "\n",
         StatusFormat::Table => table(&home, &whole),
@@ -59,6 +61,11 @@ pub(crate) fn status(args: &StatusArgs, screen: &Screen) -> Result<()> {
             Err(NotWell(format!("{unwell} of {} processes are not ready", whole.status.processes.len())).into())
         }
     }
+}
+
+/// Who leads.
+pub(crate) fn leader(status: &Status) -> Option<ProcessName> {
+    status.leader.map(|id| ProcessName::numbered(ProcessRole::Supervisor, u32::from(id.0)))
 }
 
 /// What the supervisors say; without any, what this machine itself shows.
@@ -89,9 +96,9 @@ fn jobs(status: &Status, token: Option<String>) -> Result<Vec<JobLine>> {
 }
 
 fn table(home: &Home, whole: &Whole) -> String {
-    let Whole { status, jobs, jobs_unknown } = whole;
+    let Whole { leader, status, jobs, jobs_unknown } = whole;
     let mut text = format!("cluster in {}\n", home.dir().display());
-    let leader = status.leader.as_ref().map_or("nobody leads".to_owned(), |leader| format!("{leader} leads"));
+    let leader = leader.as_ref().map_or("nobody leads".to_owned(), |leader| format!("{leader} leads"));
     let term = status.term.as_ref().map_or(String::new(), |term| format!(", term {}", term.round));
     text += &format!("{leader}{term}\n\n");
     let mut rows = vec![["process", "state", "pid", "life", "restarts", "heartbeat", ""].map(str::to_owned)];
@@ -127,7 +134,7 @@ fn remark(process: &ProcessStatus) -> String {
     match (&process.url, &process.detail, &process.last_ending) {
         (Some(url), _, _) if process.state == ProcessState::Ready => url.clone(),
         (_, Some(detail), _) => detail.clone(),
-        (_, _, Some(ending)) if process.state != ProcessState::Ready => format!("last time: {ending}"),
+        (_, _, Some(last)) if process.state != ProcessState::Ready => format!("last time: {}", last.how),
         _ => String::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use tenaz_core::{ProcessRole, SupervisorId};
-use tenaz_supervisor::{Home, Supervisor, SupervisorSettings};
+use tenaz_supervisor::{Error, Home, Supervisor, SupervisorSettings};
 
 use crate::outcome::Usage;
 use crate::process;
@@ -27,15 +27,18 @@ pub(crate) fn supervisor(args: &SupervisorArgs) -> Result<()> {
             return Ok(());
         }
         let name = me.name();
-        let Some(_identity) = home.hold_identity(&name)? else {
-            tracing::info!(%name, "another process of this name runs: there is nothing to do");
-            return Ok(());
-        };
         let supervisors = config.supervisors.iter().map(|known| known.listen.to_string()).collect();
         let own = process::Own { name, cluster: home.id().clone(), key: key.clone(), supervisors };
         let vitals = process::own_vitals(&args.vitals, ProcessRole::Supervisor, own, args.http.http).await?;
         let cluster = home.id().clone();
         let settings = SupervisorSettings { id, home, config, key, cluster, vitals: Some(vitals) };
-        Ok(Supervisor::run(settings, stop).await?)
+        match Supervisor::run(settings, stop).await {
+            // Two that revive the same one at the same moment are no trouble.
+            Err(Error::RunsAlready { name }) => {
+                tracing::info!(%name, "another process of this name runs: there is nothing to do");
+                Ok(())
+            }
+            done => Ok(done?),
+        }
     })
 }

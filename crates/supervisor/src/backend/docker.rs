@@ -24,7 +24,7 @@ use tenaz_core::{Incarnation, ProcessName, ProcessRole};
 use self::answers::{id_of, is_not_found, name_of, seen, text_of};
 use self::events::Events;
 use super::limits::{
-    ENGINE_PATIENCE, INSPECTED_AT_ONCE, LIST_PAUSE, LIST_TRIES, LOOK_ANYWAY, MAX_QUOTED_BYTES, START_SLACK_MS,
+    ENGINE_PATIENCE, INSPECTED_AT_ONCE, LOOK_ANYWAY, MAX_QUOTED_BYTES, READ_PAUSE, READ_TRIES, START_SLACK_MS,
 };
 use super::time::unix_ms;
 use super::{Backend, BackendError, Found, last_of};
@@ -90,23 +90,13 @@ impl Docker {
         let engine = self.engine(what)?;
         let filters = [("label".to_owned(), vec![self.label.clone()])].into();
         let options = ListContainersOptions { all: true, filters: Some(filters), ..Default::default() };
-        let mut tries = 1;
-        let listed = loop {
-            match engine.list_containers(Some(options.clone())).await {
-                Ok(listed) => break listed,
-                // For a moment after its end Podman calls a container "stopped", which is no state of Docker's API.
-                Err(bollard::errors::Error::JsonDataError { .. }) if tries < LIST_TRIES => {
-                    tries += 1;
-                    tokio::time::sleep(LIST_PAUSE).await;
-                }
-                Err(error) => return Err(self.refused(what, &error)),
-            }
-        };
+        let listed = patiently(|| engine.list_containers(Some(options.clone()))).await;
+        let listed = listed.map_err(|error| self.refused(what, &error))?;
         let named = self.named(&listed);
         let inspected = futures::stream::iter(named.into_iter().map(|(name, (id, role))| {
             let engine = &engine;
             async move {
-                let answer = engine.inspect_container(&id, None::<InspectContainerOptions>).await;
+                let answer = patiently(|| engine.inspect_container(&id, None::<InspectContainerOptions>)).await;
                 (name, id, role, answer)
             }
         }))
@@ -234,6 +224,21 @@ impl Docker {
         let own = text.lines().filter(|line| may_be_of(line, started_ms)).map(text_of);
         Ok(last_of(own, lines))
     }
+}
+
+/// Asks again while the answer cannot be read: for a moment after its end Podman calls a container "stopped", which is no state
+/// of Docker's API.
+async fn patiently<T, F>(ask: impl Fn() -> F) -> Result<T, bollard::errors::Error>
+where
+    F: Future<Output = Result<T, bollard::errors::Error>>,
+{
+    for _ in 1..READ_TRIES {
+        match ask().await {
+            Err(bollard::errors::Error::JsonDataError { .. }) => tokio::time::sleep(READ_PAUSE).await,
+            answer => return answer,
+        }
+    }
+    ask().await
 }
 
 /// Whether a line of the log is of the life that began then, not of the one before: `since` only counts whole seconds.

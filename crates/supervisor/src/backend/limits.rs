@@ -12,10 +12,10 @@ pub const LOOK_ANYWAY: Duration = Duration::from_secs(5);
 pub const UNIT_POLL: Duration = Duration::from_secs(1);
 /// How long to wait before events are asked for again, when the engine does not give them.
 pub const EVENTS_PAUSE: Duration = Duration::from_secs(1);
-/// How often the list of containers is asked for when it cannot be read, and how long to wait in between.
-pub const LIST_TRIES: u32 = 10;
-/// See [`LIST_TRIES`].
-pub const LIST_PAUSE: Duration = Duration::from_millis(50);
+/// How often the engine is asked when its answer cannot be read.
+pub const READ_TRIES: u32 = 10;
+/// How long to wait in between.
+pub const READ_PAUSE: Duration = Duration::from_millis(50);
 /// Containers that are inspected at the same time.
 pub const INSPECTED_AT_ONCE: usize = 8;
 /// Bytes of a container's or unit's log that are read for its last lines.

@@ -222,8 +222,11 @@ impl Inner {
         incarnation: Incarnation,
         ending: Ending,
     ) -> Result<Record, Error> {
-        let mut record = self.records.read_or_new(name, role);
-        if record.end(incarnation, ending) {
+        let recorded = self.records.read(name);
+        // Without a record the cluster was taken down meanwhile: its histories are forgotten, and stay so.
+        let forgotten = recorded.is_none();
+        let mut record = recorded.unwrap_or_else(|| Record::new(name.clone(), role));
+        if record.end(incarnation, ending) && !forgotten {
             self.records.write(&record)?;
             self.home.ended(name, incarnation, ending);
         }

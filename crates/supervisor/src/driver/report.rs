@@ -23,7 +23,7 @@ impl Driver {
             cluster: self.config.name.clone(),
             leader: term.map(|term| term.leader),
             term,
-            seen_by: self.me.id,
+            seen_by: Some(self.me.id),
             closed: self.home.is_closed(),
             supervisors: self.supervisor_reports(),
             gateways: processes.iter().filter_map(gateway).collect(),

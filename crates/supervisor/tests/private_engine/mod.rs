@@ -1,5 +1,5 @@
 //! A Podman service of the test's own: its socket, storage and containers are in a temporary directory.
-#![allow(clippy::unwrap_used, unreachable_pub)]
+#![allow(clippy::print_stderr, clippy::unwrap_used, unreachable_pub)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,11 @@ const IMAGE: &str = "localhost/tenaz-test:1";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Limits that a container may have where the machine's own are lower than Podman's defaults; files instead of shared memory and
-/// the journal, so that nothing is left outside of the directory.
+/// the journal, and no control groups, so that nothing is left outside of the directory.
 const SETTINGS: &str = r#"[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 log_driver = "k8s-file"
+cgroups = "disabled"
 [engine]
 lock_type = "file"
 events_logger = "file"
@@ -153,15 +154,13 @@ impl PrivateEngine {
         self.made.lock().unwrap().retain(|made| made != id);
     }
 
-    /// Ends the service, leaving its socket behind, as an engine that was killed does.
-    pub fn end(mut self) -> PathBuf {
+    /// Ends the service, leaving its socket behind, as an engine that was killed does, for as long as its directory is kept.
+    pub fn end(mut self) -> (tempfile::TempDir, PathBuf) {
         self.clean();
         let socket = self.socket.clone();
         let _ = fs::remove_file(&socket);
         drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
-        // The socket's directory has to outlive this.
-        std::mem::swap(&mut self.dir, &mut tempfile::tempdir().unwrap());
-        socket
+        (std::mem::replace(&mut self.dir, tempfile::tempdir().unwrap()), socket)
     }
 
     /// Removes all containers, then ends the service.
@@ -199,11 +198,15 @@ fn has(program: &str) -> bool {
     std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).exists()))
 }
 
-/// Podman with all its state in the directory, in mount points of its own: its OCI runtime refuses machines that have both
-/// versions of control groups, so the second one is taken out of its sight.
+/// Podman with all its state in the directory, in mount points of its own: a cache that it insists on having elsewhere is lost
+/// with them, and its OCI runtime refuses machines that have both versions of control groups, so the second one is taken out
+/// of its sight.
 fn podman(dir: &Path, args: &[&str]) -> Command {
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", "umount /sys/fs/cgroup/unified 2>/dev/null; exec podman \"$@\"", "podman"]);
+    let alone = "mkdir -p /var/lib/containers && mount -t tmpfs tmpfs /var/lib/containers
+        umount /sys/fs/cgroup/unified 2>/dev/null
+        exec podman \"$@\"";
+    command.args(["--mount", "sh", "-c", alone, "podman"]);
     for (option, below) in [("--root", "root"), ("--runroot", "run"), ("--tmpdir", "tmp")] {
         command.arg(option).arg(dir.join(below));
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use tenaz_core::{ChaosSettings, ProcessRole};
-use tenaz_supervisor::chaos::{self as beating, StrikeRecord};
+use tenaz_supervisor::chaos::{self as beating, Chaos, StrikeRecord};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::DemoArgs;
@@ -39,7 +39,7 @@ pub(super) fn demo(args: &DemoArgs, screen: &Screen) -> Result<()> {
         };
         screen.say("\nThe cluster is taken down:");
         let wish = down::Wish { drain: std::time::Duration::from_secs(2), ..down::Wish::default() };
-        down::stop_in_order(&started.home, &started.config, &wish, screen).await?;
+        down::stop_in_order(&started.home, &started.config, wish, screen).await?;
         beaten
     })
 }
@@ -85,18 +85,18 @@ async fn beat(
 async fn strike(args: &DemoArgs, started: &up::Started, screen: &Screen, over: CancellationToken) -> Result<usize> {
     let mut happenings = Happenings::from_now(started.home.events_path());
     let settings = ChaosSettings {
-        seed: args.seed,
         every_ms: STRIKE_EVERY_MS,
-        duration_ms: args.duration.as_millis() as u64,
+        duration_ms: Some(args.duration.as_millis() as u64),
         roles: ProcessRole::ALL.to_vec(),
         ..ChaosSettings::default()
     };
+    let plan = Chaos { seed: args.seed, settings, ..Chaos::default() };
     let mut struck = 0;
     let record = |record: &StrikeRecord| {
-        struck += usize::from(record.is_done());
+        struck += usize::from(record.hit);
         screen.say(&chaos::in_words(record));
     };
-    let mut beating = Box::pin(beating::run(&started.home, settings, record, over.clone()));
+    let mut beating = Box::pin(beating::run(&started.home, &plan, record, over.clone()));
     let done = loop {
         tokio::select! {
             done = &mut beating => break done,

@@ -73,7 +73,7 @@ fn draw(bars: &MultiProgress, lines: &mut BTreeMap<ProcessName, ProgressBar>, no
             line.set_prefix(process.name.to_string());
             line
         });
-        let leads = if now.leader.as_ref() == Some(&process.name) { ", leads" } else { "" };
+        let leads = if status::leader(now).as_ref() == Some(&process.name) { ", leads" } else { "" };
         line.set_message(format!("{}{leads}", status::in_words(process)));
     }
 }

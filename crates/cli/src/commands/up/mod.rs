@@ -15,8 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use tenaz_supervisor::status::{ProcessState, Status};
-use tenaz_supervisor::{Config, Executor, Home, OrderResult};
+use tenaz_core::ProcessState;
+use tenaz_supervisor::executor::OrderResult;
+use tenaz_supervisor::home::{DEFAULT_DIR, UpLock};
+use tenaz_supervisor::status::Status;
+use tenaz_supervisor::{Config, Executor, Home};
 
 use crate::commands::{down, status};
 use crate::outcome::Usage;
@@ -31,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
     process::run_quietly(async |stop| {
-        let dir = args.cluster.cluster.clone().unwrap_or_else(|| PathBuf::from(tenaz_supervisor::DEFAULT_DIR));
+        let dir = args.cluster.cluster.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_DIR));
         let started = start(args, &dir, screen).await?;
         let ready = tokio::select! {
             ready = wait_until_ready(&started, screen) => ready,
@@ -39,8 +42,7 @@ pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
         };
         if let Err(error) = ready {
             screen.say("stopping what was started");
-            down::stop_in_order(&started.home, &started.config, &started.machine, &down::Wish::default(), screen)
-                .await?;
+            down::stop_in_order(&started.home, &started.config, down::Wish::default(), screen).await?;
             return Err(error);
         }
         if args.detach {
@@ -52,7 +54,7 @@ pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
         }
         screen.say("Ctrl-C stops it all.");
         live::show(&started.home, &started.config, screen, &stop).await;
-        down::stop_in_order(&started.home, &started.config, &started.machine, &down::Wish::default(), screen).await
+        down::stop_in_order(&started.home, &started.config, down::Wish::default(), screen).await
     })
 }
 
@@ -63,7 +65,7 @@ pub(crate) struct Started {
     pub(crate) machine: String,
     /// Reaps the supervisors that are this process's children.
     _executor: Executor,
-    _lock: tenaz_supervisor::UpLock,
+    _lock: UpLock,
 }
 
 /// Starts the supervisors of this machine; they do the rest.
@@ -71,7 +73,7 @@ pub(crate) async fn start(args: &UpArgs, dir: &Path, screen: &Screen) -> Result<
     if args.broker.is_none() && args.config.is_none() {
         tenaz_rabbit::node::find_installed()?;
     }
-    let home = Home::create(dir)?;
+    let mut home = Home::create(dir)?;
     let Some(lock) = home.lock_up()? else { bail!(already_up(&home)) };
     if home.is_up() {
         bail!(already_up(&home));
@@ -91,7 +93,7 @@ pub(crate) async fn start(args: &UpArgs, dir: &Path, screen: &Screen) -> Result<
         // Written by people: it stays as it is.
         Some(file) if std::fs::canonicalize(file).ok() == Some(home.config_path()) => {}
         Some(file) => {
-            let key = file.parent().unwrap_or(Path::new(".")).join(&config.key_file);
+            let key = file.parent().unwrap_or(Path::new("")).join(&config.key_file);
             home.adopt(file, &config, &key)?;
         }
         None => home.write_config(&config)?,
@@ -101,7 +103,7 @@ pub(crate) async fn start(args: &UpArgs, dir: &Path, screen: &Screen) -> Result<
     for supervisor in config.supervisors.iter().filter(|supervisor| supervisor.machine == machine) {
         match executor.revive_supervisor(supervisor.id).await {
             OrderResult::Done => {}
-            other => bail!("{} did not start: {other}", supervisor.name()),
+            other => bail!("{} did not start: {other:?}", supervisor.name()),
         }
     }
     Ok(Started { home, config, machine, _executor: executor, _lock: lock })
@@ -183,7 +185,7 @@ fn summary(now: &Status) -> String {
 }
 
 fn announce(started: &Started, now: &Status, screen: &Screen) {
-    let leader = now.leader.as_ref().map_or(String::new(), |leader| format!("; {leader} leads"));
+    let leader = status::leader(now).map_or(String::new(), |leader| format!("; {leader} leads"));
     screen.say(&format!(
         "The cluster in {} is up: {} processes{leader}",
         started.home.dir().display(),
