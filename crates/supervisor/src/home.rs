@@ -229,11 +229,15 @@ impl Home {
         lock.map(drop)
     }
 
-    /// Lets processes be started again. Whoever calls this holds [`Home::lock_up`] and has seen that nobody runs.
+    /// Lets processes be started again, and forgets what was held against them: that is of the cluster that was taken
+    /// down. Whoever calls this holds [`Home::lock_up`] and has seen that nobody runs.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn reopen(&self) -> Result<(), Error> {
+        let lock = self.lock()?;
+        self.records().begin_anew()?;
+        drop(lock);
         let path = self.run("closed");
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::file("remove", path)(error)),

@@ -147,6 +147,23 @@ impl Records {
         self.read(name).unwrap_or_else(|| Record::new(name.clone(), role))
     }
 
+    /// Nobody is given up any more, and restarts are counted from here. Incarnations go on.
+    pub(crate) fn begin_anew(&self) -> Result<(), Error> {
+        let files = std::fs::read_dir(&self.run).map_err(Error::file("read", &self.run))?;
+        for path in files.flatten().map(|entry| entry.path()) {
+            let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".json"));
+            // Other files are there, too.
+            let record = name.and_then(|name| name.parse().ok()).and_then(|name| self.read(&name));
+            if let Some(mut record) = record {
+                let history = &mut record.history;
+                (history.restarts, history.streak, history.given_up) = (0, Streak::default(), None);
+                history.starts_unix_ms.clear();
+                self.write(&record)?;
+            }
+        }
+        Ok(())
+    }
+
     pub(crate) fn write(&self, record: &Record) -> Result<(), Error> {
         write_json(&self.path(&record.name), record)
     }
@@ -215,6 +232,29 @@ mod tests {
         assert_eq!((record.history.starts_unix_ms.len(), record.history.endings.len()), (MAX_HISTORY, MAX_HISTORY));
         assert_eq!((record.history.restarts, record.history.endings[0].incarnation), (999, Incarnation(937)));
         assert!(serde_json::to_vec(&record).unwrap().len() < MAX_RECORD_BYTES as usize / 2);
+    }
+
+    #[test]
+    fn a_cluster_that_is_brought_up_again_holds_nothing_against_anybody() {
+        let dir = tempfile::tempdir().unwrap();
+        let records = Records::new(dir.path().to_owned());
+        std::fs::write(dir.path().join("fence.json"), "{}").unwrap();
+        let mut record = worker();
+        record.begin(Incarnation(1), None, 10);
+        record.begin(Incarnation(2), None, 20);
+        record.end(Incarnation(2), Ending::Exited(3));
+        record.history.streak.failed_starts = 2;
+        record.history.given_up = Some(GivenUp { reason: "x".to_owned(), at_unix_ms: 1, last_lines: vec![] });
+        records.write(&record).unwrap();
+        records.begin_anew().unwrap();
+        let mut again = records.read(&record.name).unwrap();
+        assert_eq!((again.incarnation, again.ended), (Incarnation(2), Some(Ending::Exited(3))));
+        assert_eq!(
+            (again.history.restarts, again.history.streak, &again.history.given_up),
+            (0, Streak::default(), &None)
+        );
+        again.begin(Incarnation(3), None, 30);
+        assert_eq!(again.history.restarts, 0, "the first start is no restart");
     }
 
     #[test]

@@ -206,6 +206,7 @@ impl Driver {
                 self.elect(ElectionEvent::PeerSuspected(peer));
                 // Perhaps it has ended: this machine would know.
                 self.looks.now(&self.me.machine);
+                self.look_where_due();
             }
             PeerEvent::Election { from, message } => self.elect(ElectionEvent::Arrived { from, message }),
             PeerEvent::Changed { from } => {

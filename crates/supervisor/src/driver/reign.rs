@@ -86,13 +86,11 @@ impl Driver {
     }
 
     fn count_processes(&mut self) {
-        let now_ms = self.clock.now_ms();
-        let names: Vec<_> = self.processes();
-        let Some(reign) =
-            self.reign.as_mut().filter(|reign| reign.counted.is_none_or(|at| at.elapsed() >= COUNT_EVERY))
-        else {
+        if self.reign.as_ref().is_none_or(|reign| reign.counted.is_some_and(|at| at.elapsed() < COUNT_EVERY)) {
             return;
-        };
+        }
+        let (now_ms, names) = (self.clock.now_ms(), self.processes());
+        let Some(reign) = &mut self.reign else { return };
         reign.counted = Some(Instant::now());
         let mut counts = BTreeMap::new();
         for (name, role, _) in &names {

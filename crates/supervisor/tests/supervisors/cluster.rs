@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tenaz_core::{ProcessRole, ProcessState, SupervisorId};
 use tenaz_supervisor::backend::processes::Processes;
 use tenaz_supervisor::status::{self, ProcessStatus, Status};
-use tenaz_supervisor::{Config, Executor, Home, Supervisor, SupervisorSettings};
+use tenaz_supervisor::{Config, Executor, Home, Supervisor, SupervisorSettings, census};
 use tenaz_vitals::Key;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +46,8 @@ struct Member {
 
 pub(crate) struct Cluster {
     pub(crate) home: Home,
+    /// The directory of each machine. Both are here, and know nothing of each other's.
+    homes: BTreeMap<&'static str, Home>,
     pub(crate) config: Config,
     pub(crate) key: Key,
     members: BTreeMap<u16, Member>,
@@ -53,25 +55,48 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Three supervisors, and so many workers that behave in this way.
+    /// Three supervisors on one machine, and so many workers that behave in this way.
     pub(crate) fn new(workers: u32, mode: &str) -> Self {
+        Self::on(&["here"; 3], workers, mode)
+    }
+
+    /// Supervisors on these machines, and so many workers on each of them.
+    pub(crate) fn on(supervisors: &[&'static str], workers: u32, mode: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::create(&dir.path().join("home")).unwrap();
-        let mut text = format!(
-            "name = \"test\"\nbroker = \"amqp://u:secret@127.0.0.1:1\"\n\
-             [supervision]\nhang-after = \"4s\"\n[restarts]\nbackoff = \"50ms\"\nfailed-starts = 3\n\
-             [[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\nworkers = {workers}\nworker-options = [{mode:?}]\n"
-        );
-        for id in 1..=3 {
-            text += &format!("[[supervisor]]\nid = {id}\nmachine = \"here\"\nlisten = \"{}\"\n", free_addr());
+        let mut text = "name = \"test\"\nbroker = \"amqp://u:secret@127.0.0.1:1\"\n\
+             [supervision]\nhang-after = \"4s\"\n[restarts]\nbackoff = \"50ms\"\nfailed-starts = 3\n"
+            .to_owned();
+        let home = Home::create(&dir.path().join("here")).unwrap();
+        let mut homes = BTreeMap::from([("here", home.clone())]);
+        for machine in supervisors {
+            homes.entry(machine).or_insert_with(|| {
+                // The same cluster: the same key and id.
+                let there = dir.path().join(machine);
+                std::fs::create_dir(&there).unwrap();
+                for file in ["key", "id"] {
+                    std::fs::copy(home.dir().join(file), there.join(file)).unwrap();
+                }
+                Home::create(&there).unwrap()
+            });
+        }
+        for machine in homes.keys() {
+            text += &format!(
+                "[[machine]]\nname = {machine:?}\naddress = \"127.0.0.1\"\n\
+                 workers = {workers}\nworker-options = [{mode:?}]\n"
+            );
+        }
+        for (id, machine) in (1..).zip(supervisors) {
+            text += &format!("[[supervisor]]\nid = {id}\nmachine = {machine:?}\nlisten = \"{}\"\n", free_addr());
         }
         let config = Config::parse(&text, "cluster.toml").unwrap();
-        home.write_config(&config).unwrap();
-        for role in ProcessRole::ALL {
-            std::fs::write(home.dir().join(role.as_str()), managed::script()).unwrap();
+        for home in homes.values() {
+            home.write_config(&config).unwrap();
+            for role in ProcessRole::ALL {
+                std::fs::write(home.dir().join(role.as_str()), managed::script()).unwrap();
+            }
         }
         let key = home.key(&config).unwrap();
-        let mut cluster = Self { home, config, key, members: BTreeMap::new(), _dir: dir };
+        let mut cluster = Self { home, homes, config, key, members: BTreeMap::new(), _dir: dir };
         (1..=3).for_each(|id| cluster.start(id));
         cluster
     }
@@ -81,9 +106,10 @@ impl Cluster {
     }
 
     fn start(&mut self, id: u16) {
+        let machine = self.config.supervisor(SupervisorId(id)).unwrap().machine.clone();
         let settings = SupervisorSettings {
             id: SupervisorId(id),
-            home: self.home.clone(),
+            home: self.homes[machine.as_str()].clone(),
             config: self.config.clone(),
             key: self.key.clone(),
             cluster: self.home.id().clone(),
@@ -97,7 +123,7 @@ impl Cluster {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             sender.send(runtime.handle().clone()).unwrap();
             runtime.block_on(async {
-                let executor = executor(&settings.home, &settings.config, "here");
+                let executor = executor(&settings.home, &settings.config, &machine);
                 tokio::select! {
                     ended = Supervisor::run_with(settings, executor, killed) => ended.unwrap(),
                     // In the middle of whatever it did.
@@ -176,7 +202,9 @@ pub(crate) fn signal(process: &ProcessStatus, signal: Signal) {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let _ = self.home.close();
+        for home in self.homes.values() {
+            let _ = home.close();
+        }
         for member in std::mem::take(&mut self.members).into_values() {
             member.kill.cancel();
             let _ = member.thread.join();
@@ -184,7 +212,7 @@ impl Drop for Cluster {
         let deadline = Instant::now() + PATIENCE;
         loop {
             // Only processes with this cluster's mark; this test has none.
-            let left = self.home.running();
+            let left = census::scan(self.home.id());
             if left.is_empty() || Instant::now() > deadline {
                 break;
             }

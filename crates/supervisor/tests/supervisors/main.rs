@@ -34,7 +34,6 @@ async fn what_dies_or_hangs_is_started_again_and_everybody_else_is_left_alone() 
     assert_eq!(process(&status, "worker-1").incarnation, Incarnation(2));
     let killed = cluster.events();
     assert!(killed.lines().any(|line| line.contains("\"killed\"") && line.contains("hung")), "{killed}");
-    assert_eq!(cluster.count_events("elected"), 1, "{killed}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,13 +64,14 @@ async fn a_leader_that_was_stopped_and_woken_finds_another_and_its_orders_refuse
     signal(process(&after, "worker-1"), Signal::KILL);
     cluster.until("it acts", |status| process(status, "worker-1").incarnation == Incarnation(2)).await;
     let order = Order::Kill { name: "worker-1".parse().unwrap(), incarnation: Incarnation(2), because: "late".into() };
-    assert_eq!(cluster.executor().execute(old, &order).await, OrderResult::Fenced(new));
+    let refused = cluster.executor().execute(old, &order).await;
+    assert!(matches!(refused, OrderResult::Fenced(highest) if highest >= new), "{refused:?}");
     drop(wake);
     let status = cluster.until_all_ready().await;
-    assert_eq!((status.term, process(&status, "worker-1").incarnation), (Some(new), Incarnation(2)));
+    assert!(status.term >= Some(new));
+    assert_eq!(process(&status, "worker-1").incarnation, Incarnation(2));
     // Nobody does anything twice.
     assert_eq!(cluster.count_events("started"), 2, "{}", cluster.events());
-    assert_eq!(cluster.count_events("elected"), 2, "{}", cluster.events());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -100,6 +100,29 @@ async fn one_survivor_of_three_revives_the_others_although_it_cannot_lead() {
     let after = cluster.until_all_ready().await;
     assert!(after.term > before.term);
     assert_eq!(process(&after, "worker-1").incarnation, Incarnation(1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_heals_other_machines_through_their_supervisors() {
+    let cluster = Cluster::on(&["here", "there", "there"], 1, "good");
+    let before = cluster.until_all_ready().await;
+    let workers: Vec<_> = before.processes.iter().filter(|p| p.name.as_str().starts_with("worker")).collect();
+    // So one of them is not where the leader is.
+    assert_ne!(workers[0].machine, workers[1].machine);
+    for worker in &workers {
+        signal(worker, Signal::KILL);
+    }
+    let again = |status: &status::Status| {
+        ["worker-1", "worker-2"].iter().all(|name| {
+            let process = process(status, name);
+            process.state == ProcessState::Ready && process.incarnation == Incarnation(2)
+        })
+    };
+    let after = cluster.until("both are started again", again).await;
+    for worker in workers {
+        let now = process(&after, worker.name.as_str());
+        assert_eq!((&now.machine, now.last_ending.as_ref().unwrap().how.as_str()), (&worker.machine, "signal 9"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cluster::executor;
 
-/// How `sh worker …` becomes this program, in the cluster's directory. `exec` keeps the process id.
+/// How `sh worker …` becomes this program, in the cluster's directory. `exec` keeps the process id, and the
+/// role, by which the census knows a process from its helpers, stays the first argument.
 pub(crate) fn script() -> String {
     let program = std::env::current_exe().unwrap();
     format!(
-        "for mode; do :; done\nexport TEST_MODE=\"$mode\"\nexec '{}' --exact managed::process --ignored --nocapture\n",
+        "for mode; do :; done\nexport TEST_MODE=\"$mode\"\nexec '{}' \"$0\" --exact managed::process --ignored --nocapture\n",
         program.display()
     )
 }

@@ -178,9 +178,11 @@ impl Kept {
             None => (false, long, false),
         };
         let temporary = ending == Ending::Exited(TEMPORARY);
+        // Of a life that ended before this leader came, it is not known whether it was ready, nor who ended it.
+        let unclear = self.phase == Phase::Unknown && self.vital_of(life).is_none() && !is_failure(ending);
         if was_ready {
             self.streak.failed_starts = 0;
-        } else if !temporary && !draining && !healthy {
+        } else if !temporary && !draining && !healthy && !unclear {
             self.streak.failed_starts += 1;
         }
         if healthy {
@@ -346,6 +348,16 @@ impl Kept {
         if let Phase::Running { since_ms, .. } = &mut self.phase {
             *since_ms = now_ms;
         }
+    }
+}
+
+/// Whether a process that ends in this way has ended by itself, and not well.
+fn is_failure(ending: Ending) -> bool {
+    match ending {
+        Ending::Exited(code) => code != 0,
+        // SIGINT, SIGKILL, SIGTERM: somebody wanted it.
+        Ending::Signalled(signal) => !matches!(signal, 2 | 9 | 15),
+        Ending::Unknown => false,
     }
 }
 
