@@ -13,8 +13,9 @@ use tenaz_supervisor::backend::{Backend as _, BackendError, Found};
 
 use private_engine::PrivateEngine;
 
-/// What runs in a container: says hello, and ends with 7 when it is asked to.
-const POLITE: &str = "trap 'exit 7' TERM; echo hello; echo world >&2; sleep 1000 & wait";
+/// What runs in a container: says hello, and ends with 7 when it is asked to. Short sleeps, because busybox's `wait` can miss a
+/// signal that comes just before it.
+const POLITE: &str = "trap 'exit 7' TERM; echo hello; echo world >&2; while :; do sleep 0.05; done";
 /// Far more than any step needs, so that only what never happens fails.
 const PATIENCE: Duration = Duration::from_secs(120);
 
