@@ -5,7 +5,7 @@
 mod private_engine;
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
 use tenaz_supervisor::backend::docker::Docker;
@@ -13,27 +13,27 @@ use tenaz_supervisor::backend::{Backend as _, BackendError, Found};
 
 use private_engine::PrivateEngine;
 
-/// What runs in a container: says hello, and ends with 7 when it is asked to.
-const POLITE: &str = "trap 'exit 7' TERM; echo hello; echo world >&2; sleep 1000 & wait";
+/// What runs in a container: says which life it is, and ends with 7 when it is asked to.
+const POLITE: &str = "life=first; [ -e /lived ] && life=second; : > /lived; trap 'exit 7' TERM; \
+    echo hello $life; echo world $life >&2; while :; do sleep 0.05; done";
 /// Far more than any step needs, so that only what never happens fails.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn name(text: &str) -> ProcessName {
     text.parse().unwrap()
 }
 
 /// Waits until a process is as it should be, woken by the engine's events.
-async fn until(docker: &Docker, wanted: &ProcessName, is: impl Fn(&Found) -> bool) -> Found {
-    let look = async {
-        loop {
-            let found = docker.inspect().await.unwrap().into_iter().find(|found| found.name == *wanted).unwrap();
-            if is(&found) {
-                return found;
-            }
-            docker.changed().await;
+async fn until(docker: &Docker, wanted: &ProcessName, what: &str, is: impl Fn(&Found) -> bool) -> Found {
+    let begun = Instant::now();
+    loop {
+        let found = docker.inspect().await.unwrap().into_iter().find(|found| found.name == *wanted).unwrap();
+        if is(&found) {
+            return found;
         }
-    };
-    tokio::time::timeout(PATIENCE, look).await.unwrap()
+        assert!(begun.elapsed() < PATIENCE, "{wanted} is never {what}: {found:?}");
+        docker.changed().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,7 +53,7 @@ async fn real_containers_are_seen_started_killed_and_stopped() {
     assert_eq!(found[0].alias.as_deref(), Some(&id[..12]), "the hostname, which the process sees, too");
 
     docker.start(&worker, Incarnation(1)).await.unwrap();
-    let first = until(&docker, &worker, Found::is_running).await;
+    let first = until(&docker, &worker, "running", Found::is_running).await;
     assert!(first.incarnation > Incarnation(1_500_000_000_000), "the time of its start: {first:?}");
     assert!(Path::new(&format!("/proc/{}", first.pid.unwrap())).exists());
     let again = docker.start(&worker, Incarnation(first.incarnation.0 + 1)).await;
@@ -62,33 +62,33 @@ async fn real_containers_are_seen_started_killed_and_stopped() {
     // An order for another life does nothing.
     let late = docker.kill(&worker, Incarnation(first.incarnation.0 - 1)).await;
     assert!(matches!(late, Err(BackendError::OutOfDate { .. })), "{late:?}");
-    assert_eq!(until(&docker, &worker, |_| true).await, first);
+    assert_eq!(until(&docker, &worker, "there", |_| true).await, first);
 
     docker.kill(&worker, first.incarnation).await.unwrap();
-    let killed = until(&docker, &worker, |found| !found.is_running()).await;
+    let killed = until(&docker, &worker, "killed", |found| !found.is_running()).await;
     assert_eq!((killed.incarnation, killed.ended), (first.incarnation, Some(Ending::Signalled(9))));
     docker.kill(&worker, first.incarnation).await.unwrap();
 
     docker.start(&worker, Incarnation(first.incarnation.0 + 1)).await.unwrap();
-    let second = until(&docker, &worker, Found::is_running).await;
+    let second = until(&docker, &worker, "running", Found::is_running).await;
     assert!(second.incarnation > first.incarnation, "{second:?} after {first:?}");
 
-    // Both streams. (Podman's lines have whole seconds: those of a life that ended just before may be among them.)
+    // Both streams. When it has written this, it listens to signals, too. (Podman's lines have whole seconds: those of a life that
+    // ended just before may be among them.)
     let written = async {
         loop {
-            let lines = docker.last_lines(&worker, 2).await;
-            if lines.len() == 2 {
-                return lines;
+            let mut lines = docker.last_lines(&worker, 2).await;
+            lines.sort();
+            if lines == ["hello second", "world second"] {
+                return;
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    let mut lines = tokio::time::timeout(PATIENCE, written).await.unwrap();
-    lines.sort();
-    assert_eq!(lines, ["hello", "world"]);
+    tokio::time::timeout(PATIENCE, written).await.unwrap();
 
     docker.stop(&worker, second.incarnation).await.unwrap();
-    let stopped = until(&docker, &worker, |found| !found.is_running()).await;
+    let stopped = until(&docker, &worker, "stopped", |found| !found.is_running()).await;
     assert_eq!(stopped.ended, Some(Ending::Exited(7)));
 
     // The stranger was never touched.
@@ -98,7 +98,7 @@ async fn real_containers_are_seen_started_killed_and_stopped() {
     engine.container("hasty", "gateway", None, &["/bin/sh", "-c", "exit 75"]).await;
     let hasty = name(&engine.called("hasty"));
     docker.start(&hasty, Incarnation(1)).await.unwrap();
-    let ended = until(&docker, &hasty, |found| found.ended.is_some()).await;
+    let ended = until(&docker, &hasty, "ended", |found| found.ended.is_some()).await;
     assert_eq!((ended.role, ended.ended), (ProcessRole::Gateway, Some(Ending::Exited(75))));
 
     engine.container("missing", "worker", None, &["/bin/no-such-program"]).await;

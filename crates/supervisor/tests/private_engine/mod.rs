@@ -165,26 +165,40 @@ impl PrivateEngine {
 
     /// Removes all containers, then ends the service.
     fn clean(&mut self) {
-        let url = format!("unix://{}", self.socket.display());
         for id in std::mem::take(&mut *self.made.lock().unwrap()) {
-            let mut command = match self.service {
-                Some(_) => {
-                    let mut podman = Command::new("podman");
-                    podman.args(["--remote", "--url", &url, "rm", "--force", "--time", "0", &id]);
-                    podman
+            // While a container changes its state, an engine may refuse to remove it.
+            let begun = Instant::now();
+            while !self.removed(&id) {
+                if begun.elapsed() > PATIENCE {
+                    eprintln!("the container {id} could not be removed");
+                    break;
                 }
-                None => {
-                    let mut docker = Command::new("docker");
-                    docker.args(["-H", &url, "rm", "--force", &id]);
-                    docker
-                }
-            };
-            let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+                std::thread::sleep(Duration::from_millis(50));
+            }
         }
         if let Some(mut service) = self.service.take() {
             let _ = service.kill();
             let _ = service.wait();
         }
+    }
+
+    fn removed(&self, id: &str) -> bool {
+        let url = format!("unix://{}", self.socket.display());
+        let mut command = match self.service {
+            Some(_) => {
+                let mut podman = Command::new("podman");
+                podman.args(["--remote", "--url", &url, "rm", "--force", "--ignore", "--time", "0", id]);
+                podman
+            }
+            None => {
+                let mut docker = Command::new("docker");
+                docker.args(["-H", &url, "rm", "--force", id]);
+                docker
+            }
+        };
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        // Without the program nothing can be done.
+        status.map_or(true, |status| status.success())
     }
 }
 
