@@ -164,11 +164,16 @@ pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     }
 }
 
-/// An address that nobody listens on, neither TCP nor UDP.
+/// An address that nobody listens on, neither TCP nor UDP. Not one of those that the system gives to whoever asks for any:
+/// it could be given away before it is used.
 pub(crate) fn free_addr() -> std::net::SocketAddr {
+    use std::sync::atomic::{AtomicU16, Ordering};
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = u16::try_from(std::process::id() % 97).unwrap() * 120;
     loop {
-        let addr = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        if std::net::UdpSocket::bind(addr).is_ok() {
+        let port = 20_000 + (first + NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000;
+        let addr = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        if std::net::TcpListener::bind(addr).is_ok() && std::net::UdpSocket::bind(addr).is_ok() {
             return addr;
         }
     }

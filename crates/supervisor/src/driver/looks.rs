@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tenaz_core::{Ending, KeeperEvent, Past, ProcessName};
+use tenaz_core::{Ending, Incarnation, KeeperEvent, Past, ProcessName};
 use tenaz_vitals::Heard;
 
 use super::{Done, Driver};
@@ -77,13 +77,21 @@ impl Looks {
         self.all().find(|(_, process)| alias(process)).map_or_else(|| heard.clone(), |(_, p)| p.found.name.clone())
     }
 
-    /// A heartbeat for the keeper. Whoever has an alias does not know its own incarnation: it is the one that runs.
+    /// Which life a heartbeat is of. Containers do not know their own incarnation, nor does a supervisor that was started
+    /// by hand: it is the one that runs.
+    pub(super) fn life_of(&self, name: &ProcessName, heard: &Heard) -> Incarnation {
+        let same =
+            |process: &MachineProcess| process.found.alias.is_some() || process.found.pid == Some(heard.heartbeat.pid);
+        let found = self.find(name).filter(|(_, process)| same(process));
+        found.map_or(heard.heartbeat.identity.incarnation, |(_, process)| process.found.incarnation)
+    }
+
+    /// A heartbeat for the keeper.
     pub(super) fn heard(&self, name: &ProcessName, heard: &Heard) -> KeeperEvent {
         let heartbeat = &heard.heartbeat;
-        let aliased = self.find(name).filter(|(_, process)| process.found.alias.is_some());
         KeeperEvent::Heard {
             name: name.clone(),
-            incarnation: aliased.map_or(heartbeat.identity.incarnation, |(_, process)| process.found.incarnation),
+            incarnation: self.life_of(name, heard),
             ready: heartbeat.ready,
             draining: heartbeat.draining,
             pulse: heartbeat.pulse,

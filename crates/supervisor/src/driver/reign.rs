@@ -81,8 +81,20 @@ impl Driver {
         let (name, pulse) = (self.me.name(), reign.own_pulse);
         let incarnation = reign.keeper.running(&name).unwrap_or_default();
         self.keep(KeeperEvent::Heard { name, incarnation, ready: true, draining: false, pulse });
+        self.hear_connections(pulse);
         self.keep(KeeperEvent::Ticked);
         self.count_processes();
+    }
+
+    /// Of a supervisor that sends no heartbeats, its connection is all that there is.
+    fn hear_connections(&mut self, pulse: u64) {
+        let Some(reign) = &self.reign else { return };
+        let mute = self.config.supervisors.iter().map(|other| (other.id, other.name()));
+        let mute = mute.filter(|(id, name)| self.peers.is_up(*id) && !self.heard.contains_key(name));
+        let lives = mute.filter_map(|(_, name)| Some((reign.keeper.running(&name)?, name)));
+        for (incarnation, name) in lives.collect::<Vec<_>>() {
+            self.keep(KeeperEvent::Heard { name, incarnation, ready: true, draining: false, pulse });
+        }
     }
 
     fn count_processes(&mut self) {
@@ -122,7 +134,7 @@ impl Driver {
     /// It is ready again.
     pub(super) fn note_ready(&mut self, name: &ProcessName, heard: &Heard) {
         let Some(reign) = &mut self.reign else { return };
-        let current = reign.keeper.running(name) == Some(heard.heartbeat.identity.incarnation);
+        let current = reign.keeper.running(name) == Some(self.looks.life_of(name, heard));
         if heard.heartbeat.ready
             && current
             && let Some((since, _)) = reign.trouble.remove(name)

@@ -55,7 +55,7 @@ impl Driver {
 
     fn process_report(&self, (name, role, machine): (ProcessName, ProcessRole, String)) -> ProcessStatus {
         let seen = self.looks.find(&name).map(|(_, process)| process);
-        let heard = self.heard.get(&name).filter(|heard| self.is_current(heard, seen));
+        let heard = self.heard.get(&name).filter(|heard| self.is_current(&name, heard, seen));
         let standing = match &self.reign {
             Some(reign) => reign.keeper.standing(&name, self.clock.now_ms()),
             None => self.guess(seen, heard),
@@ -97,11 +97,9 @@ impl Driver {
     }
 
     /// Whether a heartbeat is of the life that runs, and not of one that has ended.
-    fn is_current(&self, heard: &Heard, seen: Option<&MachineProcess>) -> bool {
-        seen.is_none_or(|process| {
-            let same = heard.heartbeat.identity.incarnation >= process.found.incarnation;
-            process.found.is_running() && (same || process.found.alias.is_some())
-        })
+    fn is_current(&self, name: &ProcessName, heard: &Heard, seen: Option<&MachineProcess>) -> bool {
+        let life = self.looks.life_of(name, heard);
+        seen.is_none_or(|process| process.found.is_running() && life >= process.found.incarnation)
     }
 
     /// Who does not lead knows what it hears, and what runs on its own machine.

@@ -1,7 +1,6 @@
 //! A cluster on this machine: supervisors as threads of the test, the others as real processes.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc as std_mpsc;
@@ -27,11 +26,16 @@ pub(crate) fn executor(home: &Home, config: &Config, machine: &str) -> Executor 
     Executor::with_backend(home, config, machine, Arc::new(backend))
 }
 
-/// An address that nobody listens on, neither TCP nor UDP.
-fn free_addr() -> SocketAddr {
+/// An address that nobody listens on, neither TCP nor UDP. Not one of those that the system gives to whoever asks for any:
+/// it could be given away before it is used.
+fn free_addr() -> std::net::SocketAddr {
+    use std::sync::atomic::{AtomicU16, Ordering};
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = u16::try_from(std::process::id() % 97).unwrap() * 120;
     loop {
-        let addr = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        if std::net::UdpSocket::bind(addr).is_ok() {
+        let port = 20_000 + (first + NEXT.fetch_add(1, Ordering::Relaxed)) % 12_000;
+        let addr = std::net::SocketAddr::from(([127, 0, 0, 1], port));
+        if std::net::TcpListener::bind(addr).is_ok() && std::net::UdpSocket::bind(addr).is_ok() {
             return addr;
         }
     }
