@@ -115,6 +115,8 @@ impl Worker {
             reconnects.inc_by(count);
         });
         let book = Book::open(&link).await?;
+        // These were there before this worker: others may have written to their logs.
+        let before: BTreeSet<JobId> = book.each(|view| view.card.id.clone()).into_iter().collect();
         let board = Arc::new(Board::default());
         let said = Arc::clone(&board);
         let membership = Membership::join(&link, Role::Worker, Membership::new_id()?, move |beat| said.fill(beat));
@@ -139,26 +141,24 @@ impl Worker {
             () = tokio::time::sleep(BEAT_EVERY * 2) => {}
         }
         shop.vitals.set_ready(true);
-        let actors = Self::follow_jobs(&shop).await;
+        let actors = Self::follow_jobs(&shop, &before).await;
         shop.vitals.set_draining();
         Self::drain(&shop, actors).await;
         Ok(())
     }
 
-    async fn follow_jobs(shop: &Arc<Shop>) -> BTreeMap<JobId, JoinHandle<()>> {
+    async fn follow_jobs(shop: &Arc<Shop>, before: &BTreeSet<JobId>) -> BTreeMap<JobId, JoinHandle<()>> {
         let mut actors: BTreeMap<JobId, JoinHandle<()>> = BTreeMap::new();
         let mut changes = shop.book.changes();
-        // Jobs that were there before this worker: others may have written to their logs.
-        let mut joined = Joined::UnderWay;
         loop {
             changes.borrow_and_update();
             let open = shop.book.each(|view| view.end.is_none().then(|| view.card.clone()));
             let there: BTreeSet<JobId> = shop.book.each(|view| view.card.id.clone()).into_iter().collect();
             actors.retain(|job, actor| there.contains(job) || !actor.is_finished());
             for card in open.into_iter().flatten() {
+                let joined = if before.contains(&card.id) { Joined::UnderWay } else { Joined::AtStart };
                 actors.entry(card.id.clone()).or_insert_with(|| Self::spawn_actor(shop, card, joined));
             }
-            joined = Joined::AtStart;
             tokio::select! {
                 () = shop.stop.cancelled() => return actors,
                 changed = changes.changed() => if changed.is_err() { return actors },
