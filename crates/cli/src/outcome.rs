@@ -106,6 +106,11 @@ fn code(error: &anyhow::Error) -> u8 {
     if is_temporary(error) {
         return TEMPORARY;
     }
+    match error.downcast_ref::<tenaz_supervisor::Error>() {
+        Some(tenaz_supervisor::Error::NoAnswer { .. } | tenaz_supervisor::Error::NotUp { .. }) => return TEMPORARY,
+        Some(tenaz_supervisor::Error::Config(_) | tenaz_supervisor::Error::NoCluster { .. }) => return USAGE,
+        _ => {}
+    }
     if let Some(left) = error.downcast_ref::<JobLeft>() {
         return code(&left.error);
     }

@@ -113,11 +113,17 @@ async fn start_vitals(settings: VitalsSettings) -> Result<Arc<Vitals>> {
     Ok(vitals)
 }
 
-/// Its role, its machine, and its process id: in a container the last is always the same.
+/// Its role, its machine, and its process id. In a container it is the first process, and the name of the machine is the
+/// container's, by which the engine and its supervisors know it.
 fn default_name(role: ProcessRole) -> ProcessName {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host: String = host.trim().chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(32).collect();
     let pid = std::process::id();
+    if pid == 1
+        && let Ok(name) = host.parse()
+    {
+        return name;
+    }
     let name = if host.is_empty() { format!("{role}-{pid}") } else { format!("{role}-{host}-{pid}") };
     name.parse().unwrap_or_else(|_| ProcessName::numbered(role, pid))
 }

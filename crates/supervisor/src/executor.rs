@@ -340,8 +340,12 @@ impl Inner {
             return OrderResult::OutOfDate(format!("{name} was given up"));
         }
         // The back-end looks whether it lives, by its record, by the census and by the lock on its name.
-        self.start(&name, Incarnation(record.incarnation.0 + 1), "another supervisor revived it", record.history.streak)
-            .await
+        let because = if record.incarnation == Incarnation(0) { "first start" } else { "revived without a leader" };
+        // Docker and systemd count lives by the time of their starts.
+        let found = self.backend.inspect().await.unwrap_or_default();
+        let latest = found.iter().filter(|found| found.name == name).map(|found| found.incarnation).max();
+        let latest = latest.unwrap_or_default().max(record.incarnation);
+        self.start(&name, Incarnation(latest.0 + 1), because, record.history.streak).await
     }
 
     fn with_history(&self, found: Vec<Found>) -> Vec<MachineProcess> {

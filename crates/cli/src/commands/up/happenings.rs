@@ -53,11 +53,9 @@ pub(crate) fn sentence(event: &Value) -> Option<String> {
         "ended" => format!("- {name} ended{life}: {}", text("ending")),
         "killed" => format!("! {name} killed{because}"),
         "given_up" => format!("! {name} given up: {}", text("reason")),
-        "elected" => {
-            format!("* {name} leads{}", event["term"].as_str().map_or(String::new(), |t| format!(", term {t}")))
-        }
-        "stepped_down" => format!("* {name} leads no longer"),
-        "refused" => format!("! an order was refused{because}"),
+        "elected" => format!("* supervisor-{} leads, term {}", event["supervisor"], event["term"]["round"]),
+        "stepped_down" => format!("* supervisor-{} leads no longer", event["supervisor"]),
+        "refused" => format!("! an order for {name} was refused: {}", event["result"]),
         _ => return None,
     })
 }

@@ -255,7 +255,7 @@ impl Drop for Upped {
             }
         }
         for pid in self.census() {
-            drop(Pid::from_raw(pid as i32).map(|pid| kill_process(pid, Signal::KILL)));
+            let _ = Pid::from_raw(pid as i32).map(|pid| kill_process(pid, Signal::KILL));
         }
     }
 }
