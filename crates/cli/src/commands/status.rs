@@ -26,8 +26,6 @@ const JOBS_WITHIN: Duration = Duration::from_secs(3);
 /// A cluster and its jobs.
 #[derive(Debug, Serialize)]
 struct Whole {
-    /// By name, as it stands among the processes.
-    leader: Option<ProcessName>,
     #[serde(flatten)]
     status: Status,
     jobs: Vec<JobLine>,
@@ -44,9 +42,14 @@ pub(crate) fn status(args: &StatusArgs, screen: &Screen) -> Result<()> {
         Ok(jobs) => (jobs, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
-    let whole = Whole { leader: leader(&status), status, jobs, jobs_unknown };
+    let whole = Whole { status, jobs, jobs_unknown };
     let text = match args.format {
-        StatusFormat::Json => serde_json::to_string_pretty(&whole)? + "\n",
+        StatusFormat::Json => {
+            let mut json = serde_json::to_value(&whole)?;
+            // By name, as it stands among the processes.
+            json["leader"] = serde_json::to_value(leader(&whole.status))?;
+            serde_json::to_string_pretty(&json)? + "\n"
+        }
         StatusFormat::Table => table(&home, &whole),
     };
     stdout().write_all(text.as_bytes()).map_err(stdout_failed)?;
@@ -96,9 +99,9 @@ fn jobs(status: &Status, token: Option<String>) -> Result<Vec<JobLine>> {
 }
 
 fn table(home: &Home, whole: &Whole) -> String {
-    let Whole { leader, status, jobs, jobs_unknown } = whole;
+    let Whole { status, jobs, jobs_unknown } = whole;
     let mut text = format!("cluster in {}\n", home.dir().display());
-    let leader = leader.as_ref().map_or("nobody leads".to_owned(), |leader| format!("{leader} leads"));
+    let leader = leader(status).map_or("nobody leads".to_owned(), |leader| format!("{leader} leads"));
     let term = status.term.as_ref().map_or(String::new(), |term| format!(", term {}", term.round));
     text += &format!("{leader}{term}\n\n");
     let mut rows = vec![["process", "state", "pid", "life", "restarts", "heartbeat", ""].map(str::to_owned)];

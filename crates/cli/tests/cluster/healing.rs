@@ -67,7 +67,7 @@ fn jobs_need_no_supervisor() {
 #[test]
 fn a_worker_that_hangs_is_replaced_although_its_heartbeats_come() {
     let Some(url) = shared() else { return };
-    let options = ["--faults", "hang=20"];
+    let options = ["--faults", "hang=150"];
     let wanted = Wanted { workers: 1, broker: Some(&url), worker_options: &options, ..Wanted::default() };
     let Some(upped) = Upped::start(&wanted) else { return };
     let life = upped.process("worker-1")["incarnation"].as_u64().expect("a life");
