@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde::Serialize;
-use tenaz_core::{ChaosAction, ChaosPlan, ChaosSettings, Incarnation, ProcessName, ProcessRole, Strike};
+use tenaz_core::{ChaosAction, ChaosPlan, ChaosSettings, Incarnation, ProcessName, ProcessRole, ProcessState, Strike};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +16,10 @@ use crate::census::{self, Member, Target};
 use crate::clock::{rfc3339, unix_ms};
 use crate::error::Error;
 use crate::home::Home;
+use crate::status;
+
+/// How long a supervisor may take to say who is ready.
+const ANSWER_WITHIN: Duration = Duration::from_millis(500);
 
 /// A run of chaos.
 #[derive(Debug, Clone, Default)]
@@ -88,6 +92,7 @@ pub async fn run(
         paused: Vec::new(),
         killed: HashSet::new(),
         summary: ChaosSummary::default(),
+        ready: None,
     };
     let mut plan = plan.peekable();
     while let Some(strike) = plan.peek().copied() {
@@ -125,6 +130,8 @@ struct Run<'a> {
     /// Killed, though perhaps not gone yet: nobody dies twice.
     killed: HashSet<(u32, u64)>,
     summary: ChaosSummary,
+    /// Who was ready when a supervisor was last asked; `None`: none has ever answered.
+    ready: Option<HashSet<(ProcessName, Incarnation)>>,
 }
 
 /// A family that was stopped. Dropping it lets it go on.
@@ -149,8 +156,11 @@ impl Run<'_> {
         self.summary.strikes += 1;
         let id = self.home.id().clone();
         let members = tokio::task::spawn_blocking(move || census::scan(&id)).await.unwrap_or_default();
+        self.ask_who_is_ready().await;
         let settled = |m: &&Member| {
-            u128::from(m.age_ms) >= self.chaos.settle.as_millis() && !self.killed.contains(&(m.pid, m.start_ticks))
+            u128::from(m.age_ms) >= self.chaos.settle.as_millis()
+                && !self.killed.contains(&(m.pid, m.start_ticks))
+                && self.ready.as_ref().is_none_or(|ready| ready.contains(&(m.name.clone(), m.incarnation)))
         };
         let heads: Vec<&Member> =
             members.iter().filter(|m| m.is_head && m.role == strike.role).filter(settled).collect();
@@ -168,6 +178,17 @@ impl Run<'_> {
             self.summary.missed += 1;
         }
         self.record(strike, strike.action.as_str(), Some(&head), outcome, hit)
+    }
+
+    /// Who is not ready is spared: to kill a broker again and again before it is up shows nothing, and ends with its being given
+    /// up. Without any supervisor to ask, everybody counts as ready.
+    async fn ask_who_is_ready(&mut self) {
+        let Ok(config) = self.home.config() else { return };
+        let Ok(key) = self.home.key(&config) else { return };
+        if let Ok(status) = status::ask(&config, &key, self.home.id(), ANSWER_WITHIN).await {
+            let ready = status.processes.iter().filter(|process| process.state == ProcessState::Ready);
+            self.ready = Some(ready.map(|process| (process.name.clone(), process.incarnation)).collect());
+        }
     }
 
     fn hit(&mut self, strike: Strike, head: &Member, members: &[Member]) -> std::io::Result<Option<String>> {
