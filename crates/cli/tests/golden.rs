@@ -30,7 +30,23 @@ fn matches_golden(name: &str, found: &str) {
 #[test]
 fn help_texts_are_as_agreed() {
     matches_golden("help.txt", tenaz(["--help"]).must(0).text());
-    for name in ["demo", "generate", "run", "submit", "worker", "gateway", "explain", "completions", "sql", "init"] {
+    for name in [
+        "demo",
+        "generate",
+        "run",
+        "submit",
+        "worker",
+        "gateway",
+        "explain",
+        "completions",
+        "sql",
+        "init",
+        "up",
+        "status",
+        "down",
+        "chaos",
+        "supervisor",
+    ] {
         let help = tenaz([name, "--help"]).must(0);
         matches_golden(&format!("help-{name}.txt"), help.text());
     }
