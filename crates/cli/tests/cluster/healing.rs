@@ -97,14 +97,13 @@ fn a_process_that_crashes_at_its_start_is_given_up_with_its_reason() {
     let options = ["--no-such-option"];
     let wanted = Wanted { workers: 1, broker: Some(&url), worker_options: &options, restarts, ..Wanted::default() };
     let mut upped = Upped::described(&wanted);
-    // In the foreground, `tenaz up` says why and stops what it has started.
+    // `tenaz up` says why and stops what it has started. (That `tenaz status` shows it is tested in crates/supervisor.)
     let up = upped.up();
     assert_eq!(up.status.code(), Some(1), "{}", crate::harness::text(&up));
     let said = String::from_utf8_lossy(&up.stderr).into_owned();
     assert!(said.contains("worker-1 is given up") && said.contains("exit code 2"), "{said}");
     assert!(said.contains("--no-such-option"), "its last lines are shown: {said}");
     assert_eq!(upped.census(), Vec::<u32>::new());
-    // While it runs, `tenaz status` shows it.
     let starts = upped.events().iter().filter(|e| e["event"] == "started" && e["name"] == "worker-1").count();
     assert_eq!(starts, 3, "an end to it after three failed starts");
     upped.down(&[]);
