@@ -61,6 +61,7 @@ pub(crate) async fn link(args: &BrokerArgs, what: &str) -> Result<Link> {
 #[derive(Debug)]
 pub(crate) struct Own {
     pub(crate) name: ProcessName,
+    pub(crate) incarnation: Incarnation,
     pub(crate) cluster: ClusterId,
     pub(crate) key: Key,
     pub(crate) supervisors: Vec<String>,
@@ -96,8 +97,7 @@ pub(crate) async fn own_vitals(
     own: Own,
     http: Option<SocketAddr>,
 ) -> Result<Arc<Vitals>> {
-    let incarnation = args.incarnation.map_or(Identity::alone(role).incarnation, Incarnation);
-    let identity = Identity { cluster: own.cluster, name: own.name, role, incarnation };
+    let identity = Identity { cluster: own.cluster, name: own.name, role, incarnation: own.incarnation };
     let (key, every) = (Some(own.key), args.heartbeat_every);
     start_vitals(VitalsSettings { identity, key, supervisors: own.supervisors, every, http }).await
 }

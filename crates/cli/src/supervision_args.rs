@@ -19,29 +19,29 @@ pub(crate) struct ClusterArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tenaz up\n  tenaz up --workers 4 --gateways 2\n  tenaz up --broker amqp://user:password@localhost:5672\n  tenaz up --detach && tenaz status && tenaz down\n  tenaz up --config cluster.toml --machine a\n\nWithout --broker it runs a private RabbitMQ node of its own, found on this machine, next to whatever else runs here.\nCtrl-C stops everything in order. Whatever dies meanwhile is started again."
+    after_help = "Examples:\n  tenaz up\n  tenaz up --workers 4 --gateways 2\n  tenaz up --broker amqp://user:password@localhost:5672\n  tenaz up --detach && tenaz status && tenaz down\n  tenaz up --config cluster.toml --machine a\n\nWithout --broker it runs a private RabbitMQ node of its own, found on this machine, next to whatever else runs here.\nWithout options that describe a cluster, one that was here before comes back as its cluster.toml says.\nCtrl-C stops everything in order. Whatever dies meanwhile is started again."
 )]
 pub(crate) struct UpArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// How many workers.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(0..=512))]
-    pub(crate) workers: u16,
-    /// How many gateways.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(0..=64))]
-    pub(crate) gateways: u16,
-    /// How many supervisors; an odd number.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=9))]
-    pub(crate) supervisors: u16,
+    /// How many workers [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=512))]
+    pub(crate) workers: Option<u16>,
+    /// How many gateways [default: 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=64))]
+    pub(crate) gateways: Option<u16>,
+    /// How many supervisors, an odd number [default: 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=9))]
+    pub(crate) supervisors: Option<u16>,
     /// Use this broker instead of running one: amqp://user:password@host:5672/vhost.
     #[arg(long, value_name = "URL[,URL]", env = "TENAZ_BROKER")]
     pub(crate) broker: Option<String>,
-    /// What all names on the broker begin with.
-    #[arg(long, value_name = "NAME", env = "TENAZ_PREFIX", default_value = "tenaz")]
-    pub(crate) prefix: String,
-    /// Where the first gateway listens, on this machine; the others take the next free ports.
-    #[arg(long, value_name = "PORT", default_value_t = 7400)]
-    pub(crate) port: u16,
+    /// What all names on the broker begin with [default: tenaz].
+    #[arg(long, value_name = "NAME", env = "TENAZ_PREFIX")]
+    pub(crate) prefix: Option<String>,
+    /// Where the first gateway listens, on this machine; the others take the next free ports [default: 7400].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
     /// Working threads of each worker [default: one per core].
     #[arg(long, value_name = "N", env = "TENAZ_THREADS", value_parser = threads)]
     pub(crate) threads: Option<usize>,
@@ -54,6 +54,14 @@ pub(crate) struct UpArgs {
     /// Come back when everything is ready, and leave it running.
     #[arg(long)]
     pub(crate) detach: bool,
+}
+
+impl UpArgs {
+    /// Whether an option says what the cluster is to be.
+    pub(crate) fn describes(&self) -> bool {
+        let numbers = [self.workers, self.gateways, self.supervisors, self.port].iter().any(Option::is_some);
+        numbers || self.broker.is_some() || self.prefix.is_some() || self.threads.is_some()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tenaz_core::{Ending, Incarnation, ProcessName};
+use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
 use tenaz_vitals::{ClusterId, Key};
 
 use crate::census::{self, Member};
+use crate::clock::unix_ms;
 use crate::config::Config;
 use crate::error::Error;
 use crate::events;
@@ -293,6 +294,20 @@ impl Home {
 
     fn identity_path(&self, name: &ProcessName) -> PathBuf {
         self.run(&format!("{name}.lock"))
+    }
+
+    /// The next life of a process that someone starts by hand: written down, so that whoever starts it later counts on. Blocks
+    /// the thread, at most for some seconds.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin_by_hand(&self, name: &ProcessName, role: ProcessRole) -> Result<Incarnation, Error> {
+        let _lock = self.lock()?;
+        let mut record = self.records().read_or_new(name, role);
+        let incarnation = Incarnation(record.incarnation.0 + 1);
+        record.begin(incarnation, None, unix_ms());
+        self.records().write(&record)?;
+        Ok(incarnation)
     }
 
     /// The lock under which orders are executed. Blocks the thread, at most for some seconds.

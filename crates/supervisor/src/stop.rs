@@ -66,13 +66,15 @@ pub struct Stopped {
 
 /// Ends everything of a cluster on this machine; of a machine of cluster.toml only, if one is named.
 ///
+/// Without a description that can be read, everything ends all the same.
+///
 /// `before_broker` runs when workers and gateways are gone and the broker still answers: the moment to delete queues.
 ///
 /// # Errors
 /// The directory cannot be written, or a process cannot be ended.
 pub async fn stop_all(
     home: &Home,
-    config: &Config,
+    config: Option<&Config>,
     machine: Option<&str>,
     patience: StopPatience,
     mut progress: impl FnMut(StopStep),
@@ -86,7 +88,9 @@ pub async fn stop_all(
     before_broker().await;
     stopping.end(ProcessRole::Broker, patience.broker).await?;
     stopping.end_leftovers().await?;
-    stopping.name_strangers(config);
+    if let Some(config) = config {
+        stopping.name_strangers(config);
+    }
     let done = stopping.done;
     let home_too = home.clone();
     blocking(move || clear_run(&home_too)).await??;

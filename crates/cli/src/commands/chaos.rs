@@ -40,7 +40,7 @@ pub(crate) fn chaos(args: &ChaosArgs, screen: &Screen) -> Result<()> {
         if let Some(error) = failure {
             return Err(stdout_failed(error));
         }
-        screen.say(&format!("{struck} strikes; the cluster heals by itself: tenaz status"));
+        screen.say(&format!("{struck} strikes; `tenaz status` shows how the cluster heals"));
         Ok(())
     })
 }

@@ -21,27 +21,40 @@ pub(crate) struct Wish {
     pub(crate) keep: bool,
     /// How long processes may finish what they have begun.
     pub(crate) drain: Duration,
+    /// Where the logs are is told, because they stay.
+    pub(crate) tells_logs: bool,
 }
 
 impl Default for Wish {
     fn default() -> Self {
-        Self { keep: false, drain: Duration::from_secs(20) }
+        Self { keep: false, drain: Duration::from_secs(20), tells_logs: true }
     }
 }
 
 pub(crate) fn down(args: &DownArgs, screen: &Screen) -> Result<()> {
     let home = Home::find(args.cluster.cluster.as_deref())?;
-    let config = home.config()?;
-    let wish = Wish { keep: args.keep, drain: args.drain };
-    process::block_on(stop_in_order(&home, &config, wish, screen))?
+    let config = match home.config() {
+        Ok(config) => Some(config),
+        // What runs must be stoppable, whatever became of the file.
+        Err(error) if home.is_up() => {
+            screen.say(&format!("{error}; stopping all the same, but what is on the broker stays"));
+            None
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let wish = Wish { keep: args.keep, drain: args.drain, tells_logs: true };
+    process::block_on(stop_in_order(&home, config.as_ref(), wish, screen))?
 }
 
 /// Supervisors first, so that nobody starts anything again; the broker last, when its queues are gone.
-pub(crate) async fn stop_in_order(home: &Home, config: &Config, wish: Wish, screen: &Screen) -> Result<()> {
+pub(crate) async fn stop_in_order(home: &Home, config: Option<&Config>, wish: Wish, screen: &Screen) -> Result<()> {
     let was_up = home.is_up();
     let patience = StopPatience { drain: wish.drain, ..StopPatience::default() };
     let wipe = async || {
-        if !wish.keep && was_up {
+        if let Some(config) = config
+            && !wish.keep
+            && was_up
+        {
             wipe(config, screen).await;
         }
     };
@@ -49,7 +62,7 @@ pub(crate) async fn stop_in_order(home: &Home, config: &Config, wish: Wish, scre
     for stranger in &stopped.untouched {
         screen.say(&format!("  {stranger} was started by hand and is left alone"));
     }
-    if !wish.keep && config.broker_node.is_some() {
+    if !wish.keep && config.is_some_and(|config| config.broker_node.is_some()) {
         let dir = home.broker_dir();
         if let Err(error) = std::fs::remove_dir_all(&dir)
             && error.kind() != std::io::ErrorKind::NotFound
@@ -57,7 +70,9 @@ pub(crate) async fn stop_in_order(home: &Home, config: &Config, wish: Wish, scre
             screen.say(&format!("  {} stays: {error}", dir.display()));
         }
     }
-    if was_up {
+    if was_up && !wish.tells_logs {
+        screen.say("The cluster is down.");
+    } else if was_up {
         screen.say(&format!("The cluster is down. Its logs are in {}", home.dir().join("logs").display()));
     } else {
         screen.say(&format!("Nothing runs of the cluster in {}", home.dir().display()));
@@ -84,7 +99,7 @@ async fn wipe(config: &Config, screen: &Screen) {
     };
     match tokio::time::timeout(WIPE_WITHIN, wiped).await {
         Ok(Ok(wiped)) if wiped.unfinished > 0 => {
-            screen.say(&format!("  {} jobs are gone, {} of them unfinished", wiped.jobs, wiped.unfinished));
+            screen.say(&format!("  jobs gone: {}, unfinished ones among them: {}", wiped.jobs, wiped.unfinished));
         }
         Ok(Ok(_)) => {}
         // The node is ours and goes with everything in it.

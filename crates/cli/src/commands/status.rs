@@ -47,6 +47,10 @@ pub(crate) fn status(args: &StatusArgs, screen: &Screen) -> Result<()> {
         StatusFormat::Json => {
             let mut json = serde_json::to_value(&whole)?;
             // By name, as it stands among the processes.
+            // A life has more digits than some programs can count to.
+            if let Some(life) = whole.status.term.map(|term| term.life.to_string()) {
+                json["term"]["life"] = life.into();
+            }
             json["leader"] = serde_json::to_value(leader(&whole.status))?;
             serde_json::to_string_pretty(&json)? + "\n"
         }
@@ -59,7 +63,7 @@ pub(crate) fn status(args: &StatusArgs, screen: &Screen) -> Result<()> {
     let unwell = whole.status.processes.iter().filter(|process| process.state != ProcessState::Ready).count();
     match (&whole.status.leader, unwell) {
         (Some(_), 0) => Ok(()),
-        (None, _) => Err(NotWell("no supervisor leads: nothing is started again until one does".to_owned()).into()),
+        (None, _) => Err(NotWell("no supervisor leads: nothing that dies is started again until one does; `tenaz up` starts them if none runs".to_owned()).into()),
         (_, unwell) => {
             Err(NotWell(format!("{unwell} of {} processes are not ready", whole.status.processes.len())).into())
         }
@@ -174,7 +178,7 @@ pub(crate) fn why_given_up(process: &ProcessStatus) -> String {
         text += "\n  ";
         text += &crate::screen::printable(line);
     }
-    text + "\nWhen the cause is mended: tenaz down --keep, and tenaz up again."
+    text + "\nWhen the cause is mended, `tenaz up` starts anew (after `tenaz down --keep`, if the cluster still runs)."
 }
 
 #[cfg(test)]

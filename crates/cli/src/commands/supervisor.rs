@@ -1,7 +1,7 @@
 //! `tenaz supervisor`
 
 use anyhow::Result;
-use tenaz_core::{ProcessRole, SupervisorId};
+use tenaz_core::{Incarnation, ProcessRole, SupervisorId};
 use tenaz_supervisor::{Error, Home, Supervisor, SupervisorSettings};
 
 use crate::outcome::Usage;
@@ -27,8 +27,17 @@ pub(crate) fn supervisor(args: &SupervisorArgs) -> Result<()> {
             return Ok(());
         }
         let name = me.name();
+        // Before anybody hears of it: heartbeats of a second one would be taken for the first's.
+        if home.hold_identity(&name)?.is_none() {
+            tracing::info!(%name, "another process of this name runs: there is nothing to do");
+            return Ok(());
+        }
+        let incarnation = match args.vitals.incarnation {
+            Some(life) => Incarnation(life),
+            None => home.begin_by_hand(&name, ProcessRole::Supervisor)?,
+        };
         let supervisors = config.supervisors.iter().map(|known| known.listen.to_string()).collect();
-        let own = process::Own { name, cluster: home.id().clone(), key: key.clone(), supervisors };
+        let own = process::Own { name, incarnation, cluster: home.id().clone(), key: key.clone(), supervisors };
         let vitals = process::own_vitals(&args.vitals, ProcessRole::Supervisor, own, args.http.http).await?;
         let cluster = home.id().clone();
         let settings = SupervisorSettings { id, home, config, key, cluster, vitals: Some(vitals) };

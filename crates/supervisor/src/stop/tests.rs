@@ -15,8 +15,14 @@ const LONG: StopPatience = StopPatience { supervisors: PATIENCE, drain: PATIENCE
 async fn down(cluster: &TestCluster, patience: StopPatience) -> (Stopped, Vec<StopStep>) {
     let mut steps = Vec::new();
     let mut asked_broker = 0;
-    let done =
-        stop_all(&cluster.home, &cluster.config, None, patience, |step| steps.push(step), async || asked_broker += 1);
+    let done = stop_all(
+        &cluster.home,
+        Some(&cluster.config),
+        None,
+        patience,
+        |step| steps.push(step),
+        async || asked_broker += 1,
+    );
     let done = done.await.unwrap();
     assert_eq!(asked_broker, 1);
     assert!(!cluster.home.is_up() && cluster.home.is_closed());
@@ -86,7 +92,7 @@ async fn records_are_not_needed_and_strangers_are_named_but_not_touched() {
 async fn one_machine_of_several_is_taken_down() {
     let cluster = TestCluster::new("wait");
     cluster.start(&cluster.executor(), "worker-1", 1).await;
-    let other = stop_all(&cluster.home, &cluster.config, Some("there"), LONG, |_| {}, async || {}).await.unwrap();
+    let other = stop_all(&cluster.home, Some(&cluster.config), Some("there"), LONG, |_| {}, async || {}).await.unwrap();
     assert_eq!((other, cluster.home.running().len()), (Stopped::default(), 1));
     assert!(files(&cluster).contains(&"worker-1.json".to_owned()));
 }

@@ -38,8 +38,8 @@ pub(super) fn demo(args: &DemoArgs, screen: &Screen) -> Result<()> {
             () = stop.cancelled() => Err(tenaz_client::Error::Stopped.into()),
         };
         screen.say("\nThe cluster is taken down:");
-        let wish = down::Wish { drain: std::time::Duration::from_secs(2), ..down::Wish::default() };
-        down::stop_in_order(&started.home, &started.config, wish, screen).await?;
+        let wish = down::Wish { drain: std::time::Duration::from_secs(2), tells_logs: false, ..down::Wish::default() };
+        down::stop_in_order(&started.home, Some(&started.config), wish, screen).await?;
         beaten
     })
 }
@@ -131,12 +131,12 @@ fn fingerprints(out: &Path) -> Result<BTreeMap<String, String>> {
 fn up_args(dir: &Path) -> UpArgs {
     UpArgs {
         cluster: ClusterArgs { cluster: Some(dir.join("cluster")) },
-        workers: 3,
-        gateways: 2,
-        supervisors: 3,
+        workers: Some(3),
+        gateways: Some(2),
+        supervisors: Some(3),
         broker: None,
-        prefix: "tenaz".to_owned(),
-        port: 7400,
+        prefix: None,
+        port: None,
         threads: Some(1),
         config: None,
         machine: None,

@@ -19,17 +19,24 @@ const PORTS: std::ops::Range<u16> = 10_000..30_000;
 
 /// The cluster that the options describe, with free ports.
 pub(super) fn describe(args: &UpArgs) -> Result<Config> {
-    let broker = args.broker.as_deref().map(BrokerAddress::new).transpose().map_err(Usage)?;
-    tenaz_cluster::Names::new(&args.prefix).map_err(|e| Usage(e.to_string()))?;
+    let broker = args
+        .broker
+        .as_deref()
+        .map(BrokerAddress::new)
+        .transpose()
+        .map_err(|error| Usage(format!("{error}; write amqp://user:password@host:5672/vhost")))?;
+    let prefix = args.prefix.as_deref().unwrap_or("tenaz");
+    tenaz_cluster::Names::new(prefix).map_err(|e| Usage(e.to_string()))?;
     let mut ports = Ports::default();
-    let gateways = (0..args.gateways).map(|_| ports.from(args.port)).collect::<Result<Vec<_>>>()?;
+    let gateways =
+        (0..args.gateways.unwrap_or(1)).map(|_| ports.from(args.port.unwrap_or(7400))).collect::<Result<Vec<_>>>()?;
     let mut machine = Machine::new(HERE, IpAddr::V4(Ipv4Addr::LOCALHOST));
-    machine.workers = u32::from(args.workers);
+    machine.workers = u32::from(args.workers.unwrap_or(2));
     machine.gateways = gateways;
     if let Some(threads) = args.threads {
         machine.worker_options = vec!["--threads".to_owned(), threads.to_string()];
     }
-    let supervisors = (1..=args.supervisors)
+    let supervisors = (1..=args.supervisors.unwrap_or(3))
         .map(|id| Ok(Supervisor { id: SupervisorId(id), machine: HERE.to_owned(), listen: ports.somewhere()? }));
     let supervisors = supervisors.collect::<Result<Vec<_>>>()?;
     let broker_node = match broker {
@@ -38,7 +45,7 @@ pub(super) fn describe(args: &UpArgs) -> Result<Config> {
     };
     Ok(Config {
         name: "tenaz".to_owned(),
-        prefix: args.prefix.clone(),
+        prefix: prefix.to_owned(),
         broker,
         broker_node,
         key_file: "key".into(),
@@ -82,4 +89,18 @@ fn chance() -> u16 {
     use std::hash::{BuildHasher, Hasher};
     // Seeded by the operating system, anew with every call.
     std::collections::hash_map::RandomState::new().build_hasher().finish() as u16
+}
+
+/// Whether the ports that the processes of this machine will listen on are free.
+pub(super) fn check_ports(config: &Config, machine: &str) -> Result<()> {
+    for process in config.processes().iter().filter(|process| process.machine == machine) {
+        if let Some(listen) = process.listen
+            && let Err(error) = TcpListener::bind(listen)
+        {
+            let cure =
+                "stop whoever uses it, change it in cluster.toml, or give options such as --port to get other ports";
+            return Err(anyhow!("{} cannot listen on {listen} ({error}): {cure}", process.name));
+        }
+    }
+    Ok(())
 }

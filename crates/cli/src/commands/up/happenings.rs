@@ -55,7 +55,10 @@ pub(crate) fn sentence(event: &Value) -> Option<String> {
         "given_up" => format!("! {name} given up: {}", text("reason")),
         "elected" => format!("* supervisor-{} leads, term {}", event["supervisor"], event["term"]["round"]),
         "stepped_down" => format!("* supervisor-{} leads no longer", event["supervisor"]),
-        "refused" => format!("! an order for {name} was refused: {}", event["result"]),
+        "refused" if event["result"]["fenced"].is_object() => {
+            format!("! an order of a former leader for {name} was refused")
+        }
+        "refused" => format!("! an order for {name} came too late"),
         _ => return None,
     })
 }

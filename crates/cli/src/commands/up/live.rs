@@ -1,19 +1,21 @@
 //! What a cluster does, as it does it.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tenaz_core::ProcessName;
 use tenaz_supervisor::status::Status;
-use tenaz_supervisor::{Config, Home};
 use tokio_util::sync::CancellationToken;
 
+use super::Started;
 use super::happenings::{Happenings, sentence};
 use crate::commands::status;
 use crate::screen::Screen;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// So long without any supervisor, and they are started again.
+const UNWATCHED_FOR: Duration = Duration::from_secs(2);
 
 /// A line that changes while something is awaited; nothing where progress is not shown.
 pub(super) struct Spinner(ProgressBar);
@@ -40,7 +42,9 @@ impl Drop for Spinner {
 }
 
 /// Shows what happens, and on a terminal a line for every process, until told to stop.
-pub(super) async fn show(home: &Home, config: &Config, screen: &Screen, stop: &CancellationToken) {
+pub(super) async fn show(started: &Started, screen: &Screen, stop: &CancellationToken) {
+    let (home, config) = (&started.home, &started.config);
+    let mut unwatched_since = None;
     let mut happenings = Happenings::from_now(home.events_path());
     let bars = screen.shows_progress().then(MultiProgress::new);
     screen.use_bars(bars.clone());
@@ -49,6 +53,15 @@ pub(super) async fn show(home: &Home, config: &Config, screen: &Screen, stop: &C
         tokio::select! {
             () = stop.cancelled() => break,
             () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        // They revive each other, unless all of them die at once.
+        if started.is_watched() {
+            unwatched_since = None;
+        } else if unwatched_since.get_or_insert_with(Instant::now).elapsed() > UNWATCHED_FOR {
+            if let Err(error) = started.revive_supervisors().await {
+                screen.say(&format!("! {error:#}"));
+            }
+            unwatched_since = None;
         }
         for event in happenings.news() {
             if let Some(text) = sentence(&event) {

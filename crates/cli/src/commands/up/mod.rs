@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use tenaz_core::ProcessState;
+use tenaz_core::{ProcessRole, ProcessState};
 use tenaz_supervisor::executor::OrderResult;
 use tenaz_supervisor::home::{DEFAULT_DIR, UpLock};
 use tenaz_supervisor::status::Status;
@@ -29,6 +29,8 @@ use crate::supervision_args::UpArgs;
 
 /// How long all processes together may take until they are ready.
 const READY_WITHIN: Duration = Duration::from_secs(120);
+/// By then a supervisor that can run does.
+const SUPERVISORS_WITHIN: Duration = Duration::from_secs(5);
 /// How often is looked whether they are.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
@@ -42,7 +44,7 @@ pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
         };
         if let Err(error) = ready {
             screen.say("stopping what was started");
-            down::stop_in_order(&started.home, &started.config, down::Wish::default(), screen).await?;
+            down::stop_in_order(&started.home, Some(&started.config), down::Wish::default(), screen).await?;
             return Err(error);
         }
         if args.detach {
@@ -53,8 +55,8 @@ pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
             return Ok(());
         }
         screen.say("Ctrl-C stops it all.");
-        live::show(&started.home, &started.config, screen, &stop).await;
-        down::stop_in_order(&started.home, &started.config, down::Wish::default(), screen).await
+        live::show(&started, screen, &stop).await;
+        down::stop_in_order(&started.home, Some(&started.config), down::Wish::default(), screen).await
     })
 }
 
@@ -63,33 +65,39 @@ pub(crate) struct Started {
     pub(crate) home: Home,
     pub(crate) config: Config,
     pub(crate) machine: String,
-    /// Reaps the supervisors that are this process's children.
-    _executor: Executor,
+    /// Starts supervisors, and reaps those that are this process's children.
+    executor: Executor,
     _lock: UpLock,
 }
 
 /// Starts the supervisors of this machine; they do the rest.
 pub(crate) async fn start(args: &UpArgs, dir: &Path, screen: &Screen) -> Result<Started> {
-    if args.broker.is_none() && args.config.is_none() {
-        tenaz_rabbit::node::find_installed()?;
-    }
     let mut home = Home::create(dir)?;
     let Some(lock) = home.lock_up()? else { bail!(already_up(&home)) };
-    if home.is_up() {
+    let running = home.running();
+    let unwatched = !running.is_empty() && !running.iter().any(|member| member.role == ProcessRole::Supervisor);
+    if !running.is_empty() && !unwatched {
         bail!(already_up(&home));
     }
+    let comes_back = unwatched || (!args.describes() && args.config.is_none() && home.config_path().exists());
+    let usage = |error: tenaz_supervisor::ConfigError| Usage(error.to_string());
     let config = match &args.config {
+        _ if comes_back => Config::read(&home.config_path()).map_err(usage)?,
         None => describe::describe(args)?,
-        Some(file) => Config::read(file).map_err(|error| Usage(error.to_string()))?,
+        Some(file) => Config::read(file).map_err(usage)?,
     };
     for warning in config.warnings() {
         screen.say(&format!("note: {warning}"));
     }
     let machine = this_machine(args, &config)?;
-    if config.broker_node.as_ref().is_some_and(|node| node.machine == machine) {
-        tenaz_rabbit::node::find_installed()?;
+    if unwatched {
+        screen.say("The cluster runs without supervisors: starting them.");
+    } else {
+        check_broker(&config, &machine).await?;
+        describe::check_ports(&config, &machine)?;
     }
     match &args.config {
+        _ if comes_back => {}
         // Written by people: it stays as it is.
         Some(file) if std::fs::canonicalize(file).ok() == Some(home.config_path()) => {}
         Some(file) => {
@@ -100,13 +108,41 @@ pub(crate) async fn start(args: &UpArgs, dir: &Path, screen: &Screen) -> Result<
     }
     home.reopen()?;
     let executor = Executor::open(&home, &config, &machine)?;
-    for supervisor in config.supervisors.iter().filter(|supervisor| supervisor.machine == machine) {
-        match executor.revive_supervisor(supervisor.id).await {
-            OrderResult::Done => {}
-            other => bail!("{} did not start: {other:?}", supervisor.name()),
-        }
+    let started = Started { home, config, machine, executor, _lock: lock };
+    started.revive_supervisors().await?;
+    Ok(started)
+}
+
+/// What is easy to know before anything is started.
+async fn check_broker(config: &Config, machine: &str) -> Result<()> {
+    if config.broker_node.as_ref().is_some_and(|node| node.machine == machine) {
+        tenaz_rabbit::node::find_installed()?;
     }
-    Ok(Started { home, config, machine, _executor: executor, _lock: lock })
+    if config.broker.is_some() {
+        let settings = config.broker_url().parse().map_err(|e: tenaz_rabbit::Error| Usage(e.to_string()))?;
+        let connection = tenaz_rabbit::Connection::open(&settings, "tenaz up").await;
+        connection.map_err(tenaz_cluster::Error::from)?.close().await;
+    }
+    Ok(())
+}
+
+impl Started {
+    /// Starts those supervisors of this machine that do not run.
+    pub(crate) async fn revive_supervisors(&self) -> Result<()> {
+        for supervisor in self.config.supervisors.iter().filter(|supervisor| supervisor.machine == self.machine) {
+            match self.executor.revive_supervisor(supervisor.id).await {
+                // Another supervisor may have been faster.
+                OrderResult::Done | OrderResult::OutOfDate(_) => {}
+                other => bail!("{} did not start: {other}", supervisor.name()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether any supervisor of this machine runs.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.home.running().iter().any(|member| member.role == ProcessRole::Supervisor)
+    }
 }
 
 fn already_up(home: &Home) -> String {
@@ -137,14 +173,17 @@ fn this_machine(args: &UpArgs, config: &Config) -> Result<String> {
 
 /// Waits until every process of this machine is ready, and says where the gateways are.
 pub(crate) async fn wait_until_ready(started: &Started, screen: &Screen) -> Result<()> {
-    let deadline = Instant::now() + READY_WITHIN;
+    let began = Instant::now();
+    let deadline = began + READY_WITHIN;
+    screen.say(&format!("Starting the cluster in {}", started.home.dir().display()));
     let shown = live::Spinner::new(screen, "starting");
     loop {
         let now = status::ask(&started.home, &started.config).await;
         if let Ok(now) = &now {
             if let Some(given_up) = now.processes.iter().find(|process| process.given_up.is_some()) {
                 drop(shown);
-                bail!(status::why_given_up(given_up));
+                screen.say(&status::why_given_up(given_up));
+                bail!("{} does not start", given_up.name);
             }
             shown.say(&summary(now));
             let mine = || now.processes.iter().filter(|process| process.machine == started.machine);
@@ -154,6 +193,10 @@ pub(crate) async fn wait_until_ready(started: &Started, screen: &Screen) -> Resu
                 announce(started, now, screen);
                 return Ok(());
             }
+        }
+        if now.is_err() && began.elapsed() > SUPERVISORS_WITHIN && !started.is_watched() {
+            drop(shown);
+            bail!("no supervisor stays up; see {}", started.home.dir().join("logs").display());
         }
         if Instant::now() > deadline {
             drop(shown);
