@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tenaz_cluster::{ChunkHeader, frame};
 use tenaz_core::TableId;
-use tenaz_rabbit::{Backoff, Properties, Target};
+use tenaz_rabbit::{Backoff, Properties};
 
 use crate::app::{Job, Shared};
 use crate::problem::{Code, Problem};
@@ -75,7 +75,7 @@ async fn offer(app: &Shared, job: &Job, queue: &str, header: &ChunkHeader, paylo
         app.check_open(job.id())?;
         let session = app.link.session().await;
         let message = frame(header, &[payload]);
-        match session.publisher.publish(Target::Queue(queue), message, &properties).await {
+        match session.publish(queue, message, &properties).await {
             Ok(()) => return Ok(true),
             Err(tenaz_rabbit::Error::Full { .. }) => return Ok(false),
             Err(error) if error.is_temporary() || matches!(error, tenaz_rabbit::Error::Unroutable { .. }) => {

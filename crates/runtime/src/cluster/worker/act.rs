@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tenaz_cluster::{Control, ResultEnd, Session};
 use tenaz_core::{Action, Attempt, End, Fact, Failure, JobId, Log, Partition, RegistryEvent, Source, StageId, Work};
-use tenaz_rabbit::{Backoff, Properties, Target};
+use tenaz_rabbit::{Backoff, Properties};
 
 use super::Shop;
 use super::actor::{Current, Done, JobActor, Joined};
@@ -326,7 +326,7 @@ async fn send(session: &Session, queue: &str, message: &Outgoing) -> Result<bool
     let mut backoff = Backoff::new();
     let properties = Properties::of_kind(message.kind);
     while !session.is_lost() {
-        match session.publisher.publish(Target::Queue(queue), message.body.to_vec(), &properties).await {
+        match session.publish(queue, message.body.to_vec(), &properties).await {
             Ok(()) => return Ok(true),
             // Not there: the broker is coming back, or the job has ended, and then this is cancelled.
             Err(error) if error.is_temporary() || matches!(error, tenaz_rabbit::Error::Unroutable { .. }) => {
