@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tenaz_core::ProcessName;
 use tenaz_vitals::ClusterId;
+use tenaz_words::parse_span;
 
 use crate::args::{size, threads};
 
@@ -135,17 +136,8 @@ pub(crate) struct GatewayArgs {
 
 /// A time such as `500ms`, `90s`, `10m`, `2h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a time such as 500ms, 90s, 10m or 2h".to_owned();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: u64 = digits.parse().map_err(|_| wrong())?;
-    let unit_ms = match &text[digits.len()..] {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(unit_ms).filter(|ms| *ms > 0).map(Duration::from_millis).ok_or_else(wrong)
+    let found = parse_span(text).filter(|time| !time.is_zero());
+    found.ok_or_else(|| "write a time such as 500ms, 90s, 10m or 2h".to_owned())
 }
 
 #[cfg(test)]

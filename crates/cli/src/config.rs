@@ -31,7 +31,7 @@ fn apply(mut command: Command, text: &str, file: &str) -> Result<Command> {
     let known = setting_names(&command);
     for (name, value) in settings {
         if !known.contains(&name) {
-            let close = tenaz_engine::nearest(&name, known.iter().map(String::as_str));
+            let close = tenaz_words::nearest(&name, known.iter().map(String::as_str));
             let cure = match close.first() {
                 Some(close) => format!("did you mean {close}?"),
                 None => format!("there are {}", known.join(", ")),

@@ -10,13 +10,11 @@
 mod error;
 pub mod functions;
 pub mod limits;
-mod nearest;
 mod plan;
 mod task;
 mod workload;
 
 pub use error::Error;
-pub use nearest::nearest;
 pub use plan::{Edge, JobPlan, PlannedQuery, ScanPlan, Stage, describe, needs_quotes, split_queries};
 pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows, tight};
 pub use workload::{KindError, Query, Role, Table, Workload, bundled_names, parse_kind};

@@ -27,7 +27,7 @@ use crate::limits::{
 use crate::plans::Planned;
 use crate::problem::{Code, Problem};
 use crate::state::{describe, end_name, summarize};
-use crate::text::now_ms;
+use tenaz_words::unix_ms;
 
 /// A workload by name, or as text.
 #[derive(Debug, Deserialize)]
@@ -85,7 +85,7 @@ pub(crate) async fn create(
         waves: planned.waves() as u16,
         tables: planned.read_tables().collect(),
         spec_digest: digest,
-        created_ms: now_ms(),
+        created_ms: unix_ms(),
     };
     app.within(create_job(&app.link, &app.book, &card, &spec)).await??;
     // Whoever comes to this gateway next should find the job complete.

@@ -8,7 +8,7 @@ use crate::app::{App, Job, gone};
 use crate::limits::UPLOAD_IDLE;
 use crate::problem::Problem;
 use crate::results_log::read_end;
-use crate::text::rfc3339;
+use tenaz_words::rfc3339;
 
 /// A code for programs and a text for people.
 #[derive(Debug, Clone, PartialEq, Eq)]

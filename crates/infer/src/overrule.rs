@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tenaz_csv::Kind;
-use tenaz_engine::{Workload, nearest, parse_kind};
+use tenaz_engine::{Workload, parse_kind};
+use tenaz_words::nearest;
 
 use crate::Error;
 

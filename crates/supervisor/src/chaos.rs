@@ -13,10 +13,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::census::{self, Member, Target};
-use crate::clock::{rfc3339, unix_ms};
 use crate::error::Error;
 use crate::home::Home;
 use crate::status;
+use tenaz_words::{rfc3339, unix_ms};
 
 /// How long a supervisor may take to say who is ready.
 const ANSWER_WITHIN: Duration = Duration::from_millis(500);

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::clock::{rfc3339, unix_ms};
 use crate::limits::MAX_EVENTS_BYTES;
+use tenaz_words::{rfc3339, unix_ms};
 
 /// Appends `{"at":…,"event":…, fields…}`. It is an account, not state: if it cannot be written, work goes on.
 pub(crate) fn append(path: &Path, event: &str, fields: Value) {

@@ -15,12 +15,12 @@ use crate::backend::docker::Docker;
 use crate::backend::processes::Processes;
 use crate::backend::systemd::Systemd;
 use crate::backend::{Backend, BackendError, Found};
-use crate::clock::unix_ms;
 use crate::config::{BackEnd, Config};
 use crate::error::Error;
 use crate::home::{Home, HomeLock};
 use crate::limits::{GIVEN_UP_LINES, NOTE_PATIENCE};
 use crate::records::{Records, read_json, write_json};
+use tenaz_words::unix_ms;
 
 pub use crate::records::{GivenUp, History, PastEnding};
 

@@ -11,7 +11,6 @@ use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
 use tenaz_vitals::{ClusterId, Key};
 
 use crate::census::{self, Member};
-use crate::clock::unix_ms;
 use crate::config::Config;
 use crate::error::Error;
 use crate::events;
@@ -19,6 +18,7 @@ use crate::kernel::Stat;
 use crate::limits::{IDENTITY_PATIENCE, LOCK_PATIENCE};
 use crate::lock::{self, FileLock};
 use crate::records::{Records, write_whole};
+use tenaz_words::unix_ms;
 
 /// Where a cluster is kept if nobody says otherwise.
 pub const DEFAULT_DIR: &str = ".tenaz";

@@ -9,7 +9,6 @@
 pub mod backend;
 pub mod census;
 pub mod chaos;
-mod clock;
 pub mod command;
 pub mod config;
 mod driver;
@@ -21,7 +20,6 @@ mod kernel;
 pub mod limits;
 mod lock;
 mod log_file;
-mod nearest;
 pub mod peers;
 pub mod records;
 pub mod status;
@@ -31,7 +29,6 @@ mod supervisor;
 #[allow(clippy::unwrap_used)]
 mod testing;
 
-pub use clock::{rfc3339, unix_ms};
 pub use config::{Config, ConfigError};
 pub use error::Error;
 pub use executor::Executor;

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use tenaz_core::{Incarnation, ProcessName};
 
-use crate::clock::{rfc3339, unix_ms};
 use crate::error::Error;
 use crate::limits::{LOG_TAIL_BYTES, MAX_LINE_CHARS, MAX_LOG_BYTES};
+use tenaz_words::{rfc3339, unix_ms};
 
 /// Opens the file for another life. A large one is put aside first; the one put aside before it is lost.
 pub(crate) fn open(path: &Path, name: &ProcessName, incarnation: Incarnation) -> Result<File, Error> {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole, Streak};
 
 use crate::census::Member;
-use crate::clock::unix_ms;
 use crate::error::Error;
 use crate::limits::{MAX_HISTORY, MAX_RECORD_BYTES};
+use tenaz_words::unix_ms;
 
 /// What is remembered of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

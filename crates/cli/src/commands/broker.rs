@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use tenaz_core::ProcessRole;
 use tenaz_rabbit::node::{NodeOptions, PrivateNode};
+use tenaz_vitals::BrokerMetrics;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -33,7 +34,7 @@ pub(crate) fn broker(args: &BrokerNodeArgs) -> Result<()> {
         let vitals = process::vitals(&args.vitals, ProcessRole::Broker, args.http.http).await?;
         let marks = MARKS.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
         let options = NodeOptions { port: Some(args.port), marks, ..NodeOptions::new(&args.dir, "tenaz") };
-        let pulse = vitals.pulse();
+        let (pulse, metrics) = (vitals.pulse(), vitals.metrics().broker());
         // A node that starts has its own deadline; until then this process is not hanging.
         let starting = async {
             loop {
@@ -47,8 +48,10 @@ pub(crate) fn broker(args: &BrokerNodeArgs) -> Result<()> {
             () = stop.cancelled() => return Ok(()),
         };
         vitals.set_ready(true);
+        metrics.up.set(1);
         tracing::info!(port = args.port, pid = node.pid(), "the broker is ready");
-        let watched = watch(&mut node, args.port, &stop, || pulse.beat()).await;
+        let watched = watch(&mut node, args.port, &stop, &metrics, || pulse.beat()).await;
+        metrics.up.set(0);
         vitals.set_draining();
         tracing::info!("stopping the broker");
         node.stop().await?;
@@ -57,7 +60,13 @@ pub(crate) fn broker(args: &BrokerNodeArgs) -> Result<()> {
 }
 
 /// Returns when told to stop, or when the broker has ended.
-async fn watch(node: &mut PrivateNode, port: u16, stop: &CancellationToken, beat: impl Fn()) -> Result<()> {
+async fn watch(
+    node: &mut PrivateNode,
+    port: u16,
+    stop: &CancellationToken,
+    metrics: &BrokerMetrics,
+    beat: impl Fn(),
+) -> Result<()> {
     let mut answered = Instant::now();
     loop {
         tokio::select! {
@@ -69,6 +78,11 @@ async fn watch(node: &mut PrivateNode, port: u16, stop: &CancellationToken, beat
         }
         if answers(port).await {
             answered = Instant::now();
+            metrics.checks_passed.inc();
+            metrics.up.set(1);
+        } else {
+            metrics.checks_failed.inc();
+            metrics.up.set(0);
         }
         if answered.elapsed() < PATIENCE {
             beat();

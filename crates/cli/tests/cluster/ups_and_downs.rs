@@ -1,8 +1,12 @@
 //! `tenaz up` and `tenaz down`, and sixty seconds of chaos between them.
 
 use std::net::TcpListener;
+use std::path::Path;
+
+use serde_json::Value;
 
 use crate::harness::{Process, Upped, Wanted, assert_same_results, coffee, shared_broker, tenaz, text, wait_for};
+use crate::vitals::metrics;
 
 fn ports(upped: &Upped) -> Vec<u16> {
     let text = std::fs::read_to_string(upped.home.join("cluster.toml")).expect("a description");
@@ -49,6 +53,15 @@ fn up_then_down_leaves_no_process_no_queue_no_port() {
     assert_eq!(status.status.code(), Some(75), "{}", text(&status));
 }
 
+/// Where a process of the cluster in a directory answers.
+fn http_of(dir: &Path, name: &str) -> String {
+    let status = tenaz(dir, &["status", "--format", "json"]);
+    let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    let processes = status["processes"].as_array().expect("processes");
+    let process = processes.iter().find(|process| process["name"] == name).expect("the process");
+    format!("http://{}", process["http"].as_str().expect("an address"))
+}
+
 #[test]
 fn the_foreground_stops_everything_on_a_signal() {
     if shared_broker().is_none() {
@@ -62,6 +75,10 @@ fn the_foreground_stops_everything_on_a_signal() {
     assert!(status.status.success(), "{}", text(&status));
     let table = String::from_utf8_lossy(&status.stdout).into_owned();
     assert!(table.contains("broker-1") && table.contains("supervisor-1 leads") && table.contains("no jobs"), "{table}");
+    wait_for("the broker's checks to be counted", || {
+        let shown = metrics(&http_of(dir.path(), "broker-1"));
+        (shown["tenaz_broker_up"] == 1.0 && shown["tenaz_broker_checks_total{outcome=\"passed\"}"] >= 1.0).then_some(())
+    });
     up.interrupt();
     up.succeeds();
     assert!(up.log().contains("The cluster is down"), "{}", up.log());

@@ -25,7 +25,7 @@ fn ask(url: &str) -> (u16, String, String) {
 }
 
 /// The samples of `/metrics`, by name with labels.
-fn metrics(base: &str) -> BTreeMap<String, f64> {
+pub(crate) fn metrics(base: &str) -> BTreeMap<String, f64> {
     let (status, kind, text) = ask(&format!("{base}/metrics"));
     assert_eq!((status, kind.as_str()), (200, "application/openmetrics-text; version=1.0.0; charset=utf-8"));
     assert!(text.ends_with("# EOF\n"), "{text}");

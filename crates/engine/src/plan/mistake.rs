@@ -5,9 +5,10 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
 use super::text::{matters, tokens};
+use crate::Error;
 use crate::error::plain;
 use crate::workload::{Query, Workload};
-use crate::{Error, nearest};
+use tenaz_words::nearest;
 
 /// Characters of the offending line that are shown.
 const SHOWN_CHARS: usize = 100;

@@ -8,8 +8,9 @@ use toml::Spanned;
 
 use super::file::{ColumnEntry, QueryEntry, TableEntry, WorkloadFile};
 use super::{Query, Role, Table, Workload, parse_kind};
+use crate::Error;
 use crate::limits::{MAX_COLUMNS, MAX_NAME};
-use crate::{Error, nearest};
+use tenaz_words::nearest;
 
 type ReadSql<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
 

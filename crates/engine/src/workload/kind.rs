@@ -2,7 +2,7 @@
 
 use tenaz_csv::Kind;
 
-use crate::nearest;
+use tenaz_words::nearest;
 
 /// Why a text is no type.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use tenaz_core::WorkloadText;
 use tenaz_csv::Layout;
 
+use crate::Error;
 use crate::limits::MAX_SQL_BYTES;
-use crate::{Error, nearest};
+use tenaz_words::nearest;
 
 pub use kind::{KindError, parse_kind};
 

@@ -20,8 +20,6 @@ pub const READ_PAUSE: Duration = Duration::from_millis(50);
 pub const INSPECTED_AT_ONCE: usize = 8;
 /// Bytes of a container's or unit's log that are read for its last lines.
 pub const MAX_QUOTED_BYTES: usize = 256 << 10;
-/// Characters of a line that is quoted from a log.
-pub const MAX_QUOTED_CHARS: usize = 500;
 /// Bytes of the output of `systemctl` that are read.
 pub const MAX_SHOWN_BYTES: usize = 4 << 20;
 /// So much earlier than its noted start a container may have begun to write.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use tenaz_core::Incarnation;
 
-use super::limits::MAX_QUOTED_CHARS;
 use super::{BackendError, Found};
+use crate::limits::MAX_LINE_CHARS;
 
 impl Found {
     /// Whether this life runs; an error if another does.
@@ -44,7 +44,7 @@ pub(super) fn last_of(lines: impl Iterator<Item = String>, most: usize) -> Vec<S
 }
 
 fn quoted(line: String) -> String {
-    match line.char_indices().nth(MAX_QUOTED_CHARS) {
+    match line.char_indices().nth(MAX_LINE_CHARS) {
         Some((at, _)) => format!("{}…", &line[..at]),
         None => line,
     }
@@ -91,6 +91,6 @@ mod tests {
         assert_eq!(lines(5), ["a", "b", "c"]);
         assert!(lines(0).is_empty());
         let long = last_of(["ä".repeat(600)].into_iter(), 1);
-        assert_eq!(long[0], format!("{}…", "ä".repeat(MAX_QUOTED_CHARS)));
+        assert_eq!(long[0], format!("{}…", "ä".repeat(MAX_LINE_CHARS)));
     }
 }

@@ -19,7 +19,6 @@ use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
 use super::watch::Watch;
 use super::{Backend, BackendError, Found};
 use crate::census::{self, Member, Target};
-use crate::clock::unix_ms;
 use crate::command::{self, ProcessCommand};
 use crate::config::{Config, ProcessSpec};
 use crate::error::Error;
@@ -28,6 +27,7 @@ use crate::kernel::{Stat, Vitality, vitality};
 use crate::limits::{LOCK_PATIENCE, NOTE_PATIENCE};
 use crate::log_file;
 use crate::records::{Life, Record, Records};
+use tenaz_words::unix_ms;
 
 /// What a shell says of a program that it cannot start.
 const CANNOT_START: Ending = Ending::Exited(127);

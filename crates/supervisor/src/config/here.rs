@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
+use tenaz_words::{nearest, parse_span, show_span};
 use toml::Spanned;
 
-use super::{ConfigError, times};
+use super::ConfigError;
 use crate::limits::{MAX_NAME, TIMES};
-use crate::nearest::nearest;
 
 pub(super) struct Here<'a> {
     pub(super) file: &'a str,
@@ -33,7 +33,7 @@ impl Here<'_> {
             let word = rest.split('`').next().unwrap_or_default();
             let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
             problem = format!("`{word}` is not known here");
-            match nearest(word, known.iter().copied()) {
+            match nearest(word, known.iter().copied()).first() {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => format!("remove it, or write one of {}", known.join(", ")),
             }
@@ -61,7 +61,7 @@ impl Here<'_> {
     pub(super) fn time(&self, time: Option<&Spanned<String>>, default: Duration) -> Result<Duration, ConfigError> {
         let Some(time) = time else { return Ok(default) };
         let text = time.get_ref();
-        let Some(found) = times::parse(text) else {
+        let Some(found) = parse_span(text) else {
             let problem = format!("{text:?} is no time");
             return Err(self.wrong(time.span(), problem, "write one such as 500ms, 90s, 10m or 2h"));
         };
@@ -69,7 +69,7 @@ impl Here<'_> {
         if (shortest..=longest).contains(&found) {
             return Ok(found);
         }
-        let cure = format!("write a time from {} to {}", times::show(shortest), times::show(longest));
+        let cure = format!("write a time from {} to {}", show_span(shortest), show_span(longest));
         Err(self.wrong(time.span(), format!("{text:?} is not possible here"), cure))
     }
 
@@ -109,7 +109,7 @@ impl Here<'_> {
         if let Some(found) = known.iter().find(|k| **k == text) {
             return Ok(found);
         }
-        let cure = match nearest(text, known.iter().copied()) {
+        let cure = match nearest(text, known.iter().copied()).first() {
             Some(close) => format!("did you mean {close:?}?"),
             None => {
                 let known: Vec<String> = known.iter().map(|k| format!("{k:?}")).collect();

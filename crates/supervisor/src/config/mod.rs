@@ -9,7 +9,6 @@ mod file;
 mod here;
 mod render;
 mod sections;
-mod times;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{BackEnd, Config, Machine, times};
+use tenaz_words::show_span;
+
+use super::{BackEnd, Config, Machine};
 
 const HEAD: &str = "\
 # A tenaz cluster. `tenaz up` wrote this file; it may be changed while the cluster is down.
@@ -54,7 +56,7 @@ fn write(out: &mut String, config: &Config) -> std::fmt::Result {
 
 fn sections(out: &mut String, config: &Config) -> std::fmt::Result {
     let (supervision, restarts) = (&config.supervision, &config.restarts);
-    let time = |time| text(&times::show(time));
+    let time = |time| text(&show_span(time));
     let count = |count: u32| count.to_string();
     let mut section = |title: &str, lines: &[(&str, String, &str)]| {
         writeln!(out, "\n[{title}]")?;

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
+use tenaz_words::show_span;
 use toml::Spanned;
 
 use super::file::{MachineEntry, RestartsEntry, SupervisionEntry};
 use super::here::Here;
-use super::{BackEnd, ConfigError, DockerSettings, Machine, Restarts, Supervision, SystemdSettings, times};
+use super::{BackEnd, ConfigError, DockerSettings, Machine, Restarts, Supervision, SystemdSettings};
 use crate::limits::MAX_PROCESSES_PER_MACHINE;
 
 /// A hang shows only against several heartbeats.
@@ -26,7 +27,7 @@ impl Here<'_> {
         };
         if found.hang_after < found.heartbeat_every * HEARTBEATS_PER_HANG {
             let at = entry.hang_after.as_ref().or(entry.heartbeat_every.as_ref()).map_or(0..0, Spanned::span);
-            let (hang, beat) = (times::show(found.hang_after), times::show(found.heartbeat_every));
+            let (hang, beat) = (show_span(found.hang_after), show_span(found.heartbeat_every));
             let problem = format!("hang-after {hang} is less than {HEARTBEATS_PER_HANG} heartbeats of {beat}");
             let cure = "raise hang-after or lower heartbeat-every, or a late heartbeat would be taken for a hang";
             return Err(self.wrong(at, problem, cure));
@@ -47,7 +48,7 @@ impl Here<'_> {
         };
         if found.backoff > found.backoff_cap {
             let at = entry.backoff.as_ref().or(entry.backoff_cap.as_ref()).map_or(0..0, Spanned::span);
-            let (backoff, cap) = (times::show(found.backoff), times::show(found.backoff_cap));
+            let (backoff, cap) = (show_span(found.backoff), show_span(found.backoff_cap));
             let problem = format!("backoff {backoff} is longer than backoff-cap {cap}");
             return Err(self.wrong(at, problem, "raise backoff-cap or lower backoff"));
         }

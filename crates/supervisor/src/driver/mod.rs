@@ -23,7 +23,6 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::unix_ms;
 use crate::config::{Config, Supervisor};
 use crate::error::Error;
 use crate::executor::{Executor, MachineProcess, Order, OrderResult};
@@ -33,6 +32,7 @@ use crate::peers::{Answer, PeerEvent, PeerRefusals, Peers, Request};
 use looks::Looks;
 use reign::Reign;
 use revive::Reviver;
+use tenaz_words::unix_ms;
 
 /// What a driver is made of.
 pub(crate) struct Parts {

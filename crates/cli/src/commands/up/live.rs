@@ -54,8 +54,9 @@ pub(super) async fn show(started: &Started, screen: &Screen, stop: &Cancellation
             () = stop.cancelled() => break,
             () = tokio::time::sleep(LOOK_EVERY) => {}
         }
+        let now = status::ask(home, config).await;
         // They revive each other, unless all of them die at once.
-        if started.is_watched() {
+        if now.as_ref().is_ok_and(|now| now.seen_by.is_some()) || started.is_watched() {
             unwatched_since = None;
         } else if unwatched_since.get_or_insert_with(Instant::now).elapsed() > UNWATCHED_FOR {
             if let Err(error) = started.revive_supervisors().await {
@@ -68,8 +69,8 @@ pub(super) async fn show(started: &Started, screen: &Screen, stop: &Cancellation
                 screen.say(&text);
             }
         }
-        if let (Some(bars), Ok(now)) = (&bars, status::ask(home, config).await) {
-            draw(bars, &mut lines, &now);
+        if let (Some(bars), Ok(now)) = (&bars, &now) {
+            draw(bars, &mut lines, now);
         }
     }
     for line in lines.values() {

@@ -37,6 +37,7 @@ mod tests {
     #[test]
     fn times_are_written_as_everybody_reads_them() {
         assert_eq!(rfc3339(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(rfc3339(4_107_542_400_000), "2100-03-01T00:00:00.000Z");
         assert_eq!(rfc3339(951_782_400_000), "2000-02-29T00:00:00.000Z");
         assert_eq!(rfc3339(1_772_323_199_123), "2026-02-28T23:59:59.123Z");
     }

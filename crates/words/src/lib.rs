@@ -1,0 +1,10 @@
+//! What people write and read: times, and names that they have mistyped. No other crate is needed for it, and every other
+//! one may use it.
+
+mod clock;
+mod nearest;
+mod span;
+
+pub use clock::{rfc3339, unix_ms};
+pub use nearest::nearest;
+pub use span::{parse_span, show_span};
