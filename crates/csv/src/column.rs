@@ -99,6 +99,20 @@ impl Cells {
         each!(self, cells => cells.truncate(rows));
     }
 
+    /// Takes back the memory of an array that these cells made.
+    pub(crate) fn give_back(&mut self, array: ArrayRef) {
+        match self {
+            Cells::Int(cells) => take_back(&mut cells.values, array),
+            Cells::Decimal(cells) => take_back(&mut cells.values, array),
+            Cells::Float(cells) => take_back(&mut cells.values, array),
+            Cells::Timestamp(cells) => take_back(&mut cells.values, array),
+            Cells::Date(cells) => take_back(&mut cells.values, array),
+            // Its bits are few.
+            Cells::Bool(_) => {}
+            Cells::Text(cells) => cells.give_back(array),
+        }
+    }
+
     /// The rows as an array over `chunk`. The cells start anew.
     pub(crate) fn take(&mut self, column: &Column, chunk: &Buffer) -> ArrayRef {
         match self {
@@ -113,6 +127,20 @@ impl Cells {
             }
             Cells::Text(cells) => cells.take(chunk),
         }
+    }
+}
+
+/// Keeps the memory of an array's values, if nobody else holds it.
+pub(crate) fn take_back<T: ArrowNativeType>(values: &mut Vec<T>, array: ArrayRef) {
+    let data = array.to_data();
+    drop(array);
+    let Some(buffer) = data.buffers().first().cloned() else { return };
+    drop(data);
+    if let Ok(mut spare) = buffer.into_vec::<T>()
+        && values.capacity() == 0
+    {
+        spare.clear();
+        *values = spare;
     }
 }
 
