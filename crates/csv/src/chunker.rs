@@ -12,7 +12,7 @@ use memchr::{memchr, memchr_iter};
 use crate::index::scalar::{Exact, Scan};
 use crate::index::{self, Simd};
 use crate::limits::{LOOKAHEAD_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES};
-use crate::{Error, Header, Layout, header};
+use crate::{Error, Header, Layout, Spares, header};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -49,6 +49,7 @@ pub struct Chunker<R> {
     number: u64,
     byte: u64,
     line: u64,
+    spares: Spares,
 }
 
 /// Where a chunk ends.
@@ -78,7 +79,15 @@ impl<R: Read> Chunker<R> {
             number: 0,
             byte: 0,
             line: 1,
+            spares: Spares::default(),
         }
+    }
+
+    /// The same chunker, which takes memory for its chunks from `spares` before it asks for more.
+    #[must_use]
+    pub fn with_spares(mut self, spares: Spares) -> Self {
+        self.spares = spares;
+        self
     }
 
     /// The same chunker with another limit than [`MAX_RECORD_BYTES`]; the decoder must have the same.
@@ -241,7 +250,7 @@ impl<R: Read> Chunker<R> {
         let next = cut.next.unwrap_or(self.buffer.len());
         let tail = &self.buffer[next..];
         let more = if self.eof { 0 } else { self.target + 1 };
-        let mut rest = Vec::with_capacity(tail.len().max(more));
+        let mut rest = self.spares.take(tail.len().max(more));
         rest.extend_from_slice(tail);
         let mut data = std::mem::replace(&mut self.buffer, rest);
         data.truncate(cut.keep);

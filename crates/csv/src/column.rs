@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, ScalarBuffer};
 
 use crate::bits::Bits;
-use crate::fields::{Fields, unquote};
+use crate::fields::{Fields, Four, unquote};
 use crate::index::Simd;
 use crate::parse::boolean::BoolParser;
 use crate::parse::decimal::DecimalParser;
@@ -70,7 +70,7 @@ impl Cells {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Simd::Avx2` is only made by `Simd::detect`, after asking the processor for these features.
             Simd::Avx2 => unsafe { self.read_avx2(data, fields, column, bad) },
-            Simd::Portable => self.read_inlined(data, fields, column, bad),
+            Simd::Portable => self.read_inlined::<false>(data, fields, column, bad),
         }
     }
 
@@ -81,12 +81,21 @@ impl Cells {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn read_avx2(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
-        self.read_inlined(data, fields, column, bad);
+        self.read_inlined::<true>(data, fields, column, bad);
     }
 
+    /// `AVX2`: inlined into [`Cells::read_avx2`].
     #[inline(always)]
-    fn read_inlined(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
-        each!(self, cells => cells.read(data, fields, column, bad));
+    fn read_inlined<const AVX2: bool>(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+        match self {
+            Cells::Int(cells) => cells.read::<AVX2>(data, fields, column, bad),
+            Cells::Decimal(cells) => cells.read::<AVX2>(data, fields, column, bad),
+            Cells::Float(cells) => cells.read::<AVX2>(data, fields, column, bad),
+            Cells::Timestamp(cells) => cells.read::<AVX2>(data, fields, column, bad),
+            Cells::Date(cells) => cells.read::<AVX2>(data, fields, column, bad),
+            Cells::Bool(cells) => cells.read::<AVX2>(data, fields, column, bad),
+            Cells::Text(cells) => cells.read(data, fields, column, bad),
+        }
     }
 
     /// Makes room for this many further rows.
@@ -97,6 +106,20 @@ impl Cells {
     /// Drops all but the first `rows` rows.
     pub(crate) fn truncate(&mut self, rows: usize) {
         each!(self, cells => cells.truncate(rows));
+    }
+
+    /// Takes back the memory of an array that these cells made.
+    pub(crate) fn give_back(&mut self, array: ArrayRef) {
+        match self {
+            Cells::Int(cells) => take_back(&mut cells.values, array),
+            Cells::Decimal(cells) => take_back(&mut cells.values, array),
+            Cells::Float(cells) => take_back(&mut cells.values, array),
+            Cells::Timestamp(cells) => take_back(&mut cells.values, array),
+            Cells::Date(cells) => take_back(&mut cells.values, array),
+            // Its bits are few.
+            Cells::Bool(_) => {}
+            Cells::Text(cells) => cells.give_back(array),
+        }
     }
 
     /// The rows as an array over `chunk`. The cells start anew.
@@ -113,6 +136,20 @@ impl Cells {
             }
             Cells::Text(cells) => cells.take(chunk),
         }
+    }
+}
+
+/// Keeps the memory of an array's values, if nobody else holds it.
+pub(crate) fn take_back<T: ArrowNativeType>(values: &mut Vec<T>, array: ArrayRef) {
+    let data = array.to_data();
+    drop(array);
+    let Some(buffer) = data.buffers().first().cloned() else { return };
+    drop(data);
+    if let Ok(mut spare) = buffer.into_vec::<T>()
+        && values.capacity() == 0
+    {
+        spare.clear();
+        *values = spare;
     }
 }
 
@@ -158,54 +195,98 @@ impl<P: Parser> Typed<P> {
     }
 
     #[inline(always)]
-    fn read(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+    fn read<const AVX2: bool>(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
         match (self.keep, self.fast) {
-            (true, true) => self.read_as::<true, true>(data, fields, column, bad),
-            (true, false) => self.read_as::<true, false>(data, fields, column, bad),
-            (false, true) => self.read_as::<false, true>(data, fields, column, bad),
-            (false, false) => self.read_as::<false, false>(data, fields, column, bad),
+            (true, true) => self.read_as::<AVX2, true, true>(data, fields, column, bad),
+            (true, false) => self.read_as::<false, true, false>(data, fields, column, bad),
+            (false, true) => self.read_as::<AVX2, false, true>(data, fields, column, bad),
+            (false, false) => self.read_as::<false, false, false>(data, fields, column, bad),
         }
     }
 
     #[inline(always)]
-    fn read_as<const KEEP: bool, const FAST: bool>(
+    fn read_as<const FOUR: bool, const KEEP: bool, const FAST: bool>(
         &mut self,
         data: &[u8],
         fields: Fields<'_>,
         column: usize,
         bad: &mut Vec<Bad>,
     ) {
-        let Self { parser, nulls, values, valid, .. } = self;
-        let mut word = 0;
-        let bounds = fields.column(column);
-        let rows = bounds.len();
+        let rows = fields.rows;
         if KEEP {
-            values.reserve(rows);
+            self.values.reserve(rows);
         }
-        for (row, (start, end)) in bounds.enumerate() {
-            if !KEEP && FAST && start < end && parser.fast_check(data, start, end) {
-                continue;
-            }
-            let value = match (KEEP && FAST && start < end).then(|| parser.fast(data, start, end)).flatten() {
-                Some(value) => Some(value),
-                None if start == end && !nulls.required => None,
-                None => general(parser, nulls, &data[start..end]).unwrap_or_else(|reason| {
-                    bad.push((row, reason));
-                    None
-                }),
-            };
-            if KEEP {
-                values.push(value.unwrap_or_default());
-                word |= u64::from(value.is_some()) << (row % 64);
-                if row % 64 == 63 {
-                    valid.push(word, 64);
-                    word = 0;
+        // Rows of a word of the bitmap at a time.
+        for first in (0..rows).step_by(64) {
+            let end = rows.min(first + 64);
+            let (mut word, mut row) = (0, first);
+            while row < end {
+                if FOUR && row + 4 <= end {
+                    let bounds = fields.four(column, row);
+                    // SAFETY: `FOUR` is only set in `read_avx2`, whose contract it is.
+                    if let Some(valid) = unsafe { self.read_four::<KEEP>(data, &bounds) } {
+                        word |= valid << (row - first);
+                        row += 4;
+                        continue;
+                    }
                 }
+                let (start, end) = fields.one(column, row);
+                word |= u64::from(self.read_one::<KEEP, FAST>(data, start, end, row, bad)) << (row - first);
+                row += 1;
+            }
+            if KEEP {
+                self.valid.push(word, end - first);
             }
         }
-        if KEEP {
-            valid.push(word, rows % 64);
+    }
+
+    /// Reads four fields at once, if all have a common shape. Returns which are not null, a bit each.
+    ///
+    /// # Safety
+    /// [`Simd::Avx2`] must have been detected.
+    #[inline(always)]
+    unsafe fn read_four<const KEEP: bool>(&mut self, data: &[u8], bounds: &Four) -> Option<u64> {
+        let valid = bounds.filled();
+        if self.nulls.required && valid != 0b1111 {
+            return None;
         }
+        // SAFETY: both have this function's contract.
+        unsafe {
+            if KEEP {
+                self.values.extend_from_slice(&self.parser.four(data, bounds)?);
+            } else if !self.parser.check_four(data, bounds) {
+                return None;
+            }
+        }
+        Some(valid)
+    }
+
+    /// Reads a field; returns whether it is a value.
+    #[inline(always)]
+    fn read_one<const KEEP: bool, const FAST: bool>(
+        &mut self,
+        data: &[u8],
+        start: usize,
+        end: usize,
+        row: usize,
+        bad: &mut Vec<Bad>,
+    ) -> bool {
+        let Self { parser, nulls, values, .. } = self;
+        if !KEEP && FAST && start < end && parser.fast_check(data, start, end) {
+            return true;
+        }
+        let value = match (KEEP && FAST && start < end).then(|| parser.fast(data, start, end)).flatten() {
+            Some(value) => Some(value),
+            None if start == end && !nulls.required => None,
+            None => general(parser, nulls, &data[start..end]).unwrap_or_else(|reason| {
+                bad.push((row, reason));
+                None
+            }),
+        };
+        if KEEP {
+            values.push(value.unwrap_or_default());
+        }
+        value.is_some()
     }
 
     fn reserve(&mut self, rows: usize) {

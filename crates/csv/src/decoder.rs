@@ -137,6 +137,14 @@ impl Decoder {
         self.finish(data, progress)
     }
 
+    /// Takes back the memory of a batch that this decoder made and that nobody else holds, for batches to come.
+    pub fn give_back(&mut self, batch: RecordBatch) {
+        let (_, arrays, _) = batch.into_parts();
+        for (column, array) in self.projection.iter().zip(arrays) {
+            self.cells[*column].give_back(array);
+        }
+    }
+
     /// Decodes a window of records from `start`, a record's start, and returns where the next one starts.
     fn decode_window(&mut self, progress: &mut Progress<'_>, start: usize) -> usize {
         let (next, newlines, crlf, faulty) = self.index_window(progress.data, start);

@@ -19,11 +19,23 @@ impl Fields<'_> {
     /// Where the fields of a column start and end, row by row.
     #[inline(always)]
     pub(crate) fn column(self, column: usize) -> impl ExactSizeIterator<Item = (usize, usize)> {
-        (0..self.rows).map(move |row| {
-            let at = row * self.stride + column;
-            let pair: [u32; 2] = self.seps[at..at + 2].try_into().expect("two positions");
-            (pair[0].wrapping_add(1) as usize, pair[1] as usize)
-        })
+        (0..self.rows).map(move |row| self.one(column, row))
+    }
+
+    /// Where a field starts and ends.
+    #[inline(always)]
+    pub(crate) fn one(self, column: usize, row: usize) -> (usize, usize) {
+        let at = row * self.stride + column;
+        let pair: [u32; 2] = self.seps[at..at + 2].try_into().expect("two positions");
+        (pair[0].wrapping_add(1) as usize, pair[1] as usize)
+    }
+
+    /// Where the fields of four rows from `row` start and end.
+    #[inline(always)]
+    pub(crate) fn four(self, column: usize, row: usize) -> Four {
+        let place = |i: usize| self.one(column, row + i);
+        let bounds = [place(0), place(1), place(2), place(3)];
+        Four { starts: bounds.map(|(start, _)| start), ends: bounds.map(|(_, end)| end) }
     }
 
     /// Where a record starts and where its last field ends.
@@ -36,6 +48,21 @@ impl Fields<'_> {
     pub(crate) fn copy(self, row: usize, columns: usize, to: &mut Vec<u32>) {
         let at = row * self.stride;
         to.extend_from_slice(&self.seps[at..=at + columns]);
+    }
+}
+
+/// Where four fields start and end.
+pub(crate) struct Four {
+    pub(crate) starts: [usize; 4],
+    pub(crate) ends: [usize; 4],
+}
+
+impl Four {
+    /// Which of them are not empty, a bit each.
+    #[inline(always)]
+    pub(crate) fn filled(&self) -> u64 {
+        let bit = |i: usize| u64::from(self.starts[i] != self.ends[i]) << i;
+        bit(0) | bit(1) | bit(2) | bit(3)
     }
 }
 

@@ -52,6 +52,7 @@ pub mod limits;
 mod parse;
 mod records;
 mod reject;
+mod spares;
 mod text;
 
 pub use chunker::{Chunk, Chunker};
@@ -60,3 +61,4 @@ pub use error::Error;
 pub use layout::{Column, Header, Kind, Layout};
 pub use records::{Records, line_starts};
 pub use reject::{Reason, Reject};
+pub use spares::Spares;

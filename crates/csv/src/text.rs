@@ -10,7 +10,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 use memchr::memchr;
 
 use crate::bits::Bits;
-use crate::column::{Bad, Nulls};
+use crate::column::{Bad, Nulls, take_back};
 use crate::fields::{Fields, unescape};
 use crate::{Column, Reason};
 
@@ -96,6 +96,10 @@ impl Texts {
 
     fn not_null(&self, data: &[u8], start: usize, end: usize, buffer: u32) -> Option<u128> {
         (start < end && !self.nulls.is_spelling(&data[start..end])).then(|| view(data, start, end, buffer))
+    }
+
+    pub(crate) fn give_back(&mut self, array: ArrayRef) {
+        take_back(&mut self.views, array);
     }
 
     pub(crate) fn reserve(&mut self, rows: usize) {

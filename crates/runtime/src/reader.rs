@@ -6,7 +6,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use tenaz_core::{Source, TableId};
-use tenaz_csv::{Chunk, Chunker, Layout};
+use tenaz_csv::{Chunk, Chunker, Layout, Spares};
 use tenaz_engine::{JobPlan, Workload};
 
 use crate::{DataSet, Error};
@@ -63,6 +63,7 @@ pub(crate) struct Reader {
     /// Bytes of this table's files that ended up in no chunk.
     left_over: u64,
     chunks: u64,
+    spares: Spares,
 }
 
 impl Reader {
@@ -72,7 +73,13 @@ impl Reader {
             layout: Arc::clone(&workload.tables[usize::from(scan.table.0)].layout),
         });
         let scans = scans.collect();
-        Self { data, scans, chunk_bytes, scan: 0, file: 0, open: None, counted: 0, left_over: 0, chunks: 0 }
+        let spares = Spares::default();
+        Self { data, scans, chunk_bytes, scan: 0, file: 0, open: None, counted: 0, left_over: 0, chunks: 0, spares }
+    }
+
+    /// Where chunks that are done with leave their memory.
+    pub(crate) fn spares(&self) -> Spares {
+        self.spares.clone()
     }
 
     /// The scan that the next chunk belongs to.
@@ -100,7 +107,8 @@ impl Reader {
                 None => {
                     let unreadable = |source| Error::Unreadable { path: file.path.clone(), source };
                     self.counted = 0;
-                    Chunker::new(File::open(&file.path).map_err(unreadable)?, &scan.layout, self.chunk_bytes)
+                    let opened = File::open(&file.path).map_err(unreadable)?;
+                    Chunker::new(opened, &scan.layout, self.chunk_bytes).with_spares(self.spares.clone())
                 }
             };
             let cut = chunker.next_chunk().map_err(|source| match source {

@@ -1,7 +1,11 @@
 //! Exact decimals.
 
+#[cfg(target_arch = "x86_64")]
+use super::four;
 use super::{Parser, sign, swar};
 use crate::Reason;
+#[cfg(target_arch = "x86_64")]
+use crate::fields::Four;
 use crate::reject::found;
 
 /// Parses [`Kind::Decimal`](crate::Kind::Decimal).
@@ -16,6 +20,8 @@ pub(crate) struct DecimalParser {
     fast_bound: u64,
     /// Whatever has the shape for the fast way is below the bound.
     roomy: bool,
+    /// Roomy, and every factor has at most 32 bits.
+    in_fours: bool,
 }
 
 impl DecimalParser {
@@ -30,7 +36,8 @@ impl DecimalParser {
         }
         let fast_bound = u64::try_from(bound).unwrap_or(u64::MAX);
         let roomy = factors[0].saturating_mul(100_000_000) <= fast_bound;
-        Self { precision, scale, bound, factors, fast_bound, roomy }
+        let in_fours = roomy && factors[0] <= u64::from(u32::MAX);
+        Self { precision, scale, bound, factors, fast_bound, roomy, in_fours }
     }
 
     /// The scaled value of a number, if it can be had exactly.
@@ -73,6 +80,29 @@ impl Parser for DecimalParser {
             return self.fast(data, start, end).is_some();
         }
         swar::fixed_point_digits(data, start, end).is_some_and(|(_, fraction)| self.factors[fraction] != 0)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn four(&mut self, data: &[u8], bounds: &Four) -> Option<[i128; 4]> {
+        if !self.in_fours {
+            return None;
+        }
+        // SAFETY: AVX2 is there, by this function's contract.
+        unsafe {
+            let (digits, factors) = four::fixed_point(four::load(data, bounds)?, &self.factors)?;
+            Some(four::array(four::products(four::numbers(digits), factors)).map(i128::from))
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn check_four(&mut self, data: &[u8], bounds: &Four) -> bool {
+        if !self.in_fours {
+            return false;
+        }
+        // SAFETY: AVX2 is there, by this function's contract.
+        unsafe { four::load(data, bounds).and_then(|lanes| four::fixed_point(lanes, &self.factors)).is_some() }
     }
 
     fn slow(&self, text: &[u8]) -> Result<i128, Reason> {

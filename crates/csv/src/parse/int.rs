@@ -1,12 +1,34 @@
 //! Whole numbers of 64 bits.
 
+#[cfg(target_arch = "x86_64")]
+use super::four;
 use super::{Parser, sign, swar};
 use crate::Reason;
+#[cfg(target_arch = "x86_64")]
+use crate::fields::Four;
 use crate::reject::found;
 
 /// Parses [`Kind::Int`](crate::Kind::Int).
 pub(crate) struct IntParser {
     pub(crate) float_text: bool,
+}
+
+impl IntParser {
+    /// The fields without a `.0` at their ends, where that may be.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn without_fraction(&self, data: &[u8], bounds: &Four) -> Four {
+        let Four { starts, ends } = *bounds;
+        if !self.float_text {
+            return Four { starts, ends };
+        }
+        let end = |i: usize| {
+            let (start, end) = (starts[i], ends[i]);
+            let cut = end - start > 2 && data[end - 2..end] == *b".0";
+            end - 2 * usize::from(cut)
+        };
+        Four { starts, ends: [end(0), end(1), end(2), end(3)] }
+    }
 }
 
 impl Parser for IntParser {
@@ -20,6 +42,25 @@ impl Parser for IntParser {
         }
         let word = swar::load_tail(data, start, end)?;
         swar::all_digits(word).then(|| swar::number(word) as i64)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn four(&mut self, data: &[u8], bounds: &Four) -> Option<[i64; 4]> {
+        let bounds = self.without_fraction(data, bounds);
+        // SAFETY: AVX2 is there, by this function's contract.
+        unsafe {
+            let lanes = four::load(data, &bounds)?;
+            four::are_digits(lanes).then(|| four::array(four::numbers(lanes)).map(|number| number as i64))
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn check_four(&mut self, data: &[u8], bounds: &Four) -> bool {
+        let bounds = self.without_fraction(data, bounds);
+        // SAFETY: AVX2 is there, by this function's contract.
+        unsafe { four::load(data, &bounds).is_some_and(|lanes| four::are_digits(lanes)) }
     }
 
     fn slow(&self, text: &[u8]) -> Result<i64, Reason> {

@@ -6,11 +6,14 @@
 pub(crate) mod boolean;
 pub(crate) mod decimal;
 pub(crate) mod float;
+#[cfg(target_arch = "x86_64")]
+mod four;
 pub(crate) mod int;
 mod swar;
 pub(crate) mod timestamp;
 
 use crate::Reason;
+use crate::fields::Four;
 
 /// Parses the fields of one column.
 pub(crate) trait Parser {
@@ -24,6 +27,24 @@ pub(crate) trait Parser {
     #[inline(always)]
     fn fast_check(&mut self, data: &[u8], start: usize, end: usize) -> bool {
         self.fast(data, start, end).is_some()
+    }
+
+    /// The values of four fields as they stand in the file, zero for those that are empty, if all others have a common shape.
+    ///
+    /// # Safety
+    /// [`Simd::Avx2`](crate::index::Simd) must have been detected.
+    #[inline(always)]
+    unsafe fn four(&mut self, _data: &[u8], _bounds: &Four) -> Option<[Self::Value; 4]> {
+        None
+    }
+
+    /// Whether `four` has values.
+    ///
+    /// # Safety
+    /// [`Simd::Avx2`](crate::index::Simd) must have been detected.
+    #[inline(always)]
+    unsafe fn check_four(&mut self, _data: &[u8], _bounds: &Four) -> bool {
+        false
     }
 
     /// The value of a field without quotes and surrounding spaces, not empty.

@@ -13,6 +13,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
+use super::fast::faster;
 use super::run::{MergeShare, run_plan, task_context};
 use super::{EdgeInput, TaskOutput};
 use crate::Error;
@@ -92,7 +93,8 @@ impl LeafRunner {
     ) -> Result<Self, Error> {
         let stages = scan.leaves.iter().map(|&id| {
             let stage = plan.stage(id);
-            let instance = Instance { plan: reset_plan_states(Arc::clone(&stage.plan))?, runs: 0 };
+            let plan = faster(reset_plan_states(Arc::clone(&stage.plan))?)?;
+            let instance = Instance { plan, runs: 0 };
             Ok(LeafStage { id, edge: stage.edge.clone(), instance: Mutex::new(instance) })
         });
         Ok(Self {

@@ -9,6 +9,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use tenaz_core::{Inbox, Ledger, Partition, QueryId, StageId, Topology};
+use tenaz_csv::Spares;
 use tenaz_engine::{EdgeInput, JobPlan, LeafRunner, Workload};
 
 use super::{Observer, Options, Outcome, TableReport};
@@ -40,6 +41,7 @@ pub(super) struct Job<'a> {
     pub(super) budget: Arc<Budget>,
     pub(super) scheduler: Scheduler,
     pub(super) reader: Mutex<Reader>,
+    pub(super) spares: Spares,
     pub(super) file_names: Vec<Vec<String>>,
     pub(super) table_bytes: Vec<u64>,
     pub(super) leaves: Vec<OnceLock<LeafRunner>>,
@@ -124,6 +126,7 @@ impl<'a> Job<'a> {
         let file_names = (0..workload.tables.len()).map(names).collect();
         let table_bytes = (0..workload.tables.len()).map(|table| data.table_bytes(table)).collect();
         let chunk_bytes = options.chunk_bytes(&data);
+        let reader = Reader::new(workload, plan, data, chunk_bytes);
         let tables = workload.tables.len();
         Ok(Self {
             partitions: (0..count).map(state).collect(),
@@ -142,7 +145,8 @@ impl<'a> Job<'a> {
                 reasons: vec![BTreeMap::new(); tables],
                 rejects: spool(),
             }),
-            reader: Mutex::new(Reader::new(workload, plan, data, chunk_bytes)),
+            spares: reader.spares(),
+            reader: Mutex::new(reader),
             leaves: plan.scans.iter().map(|_| OnceLock::new()).collect(),
             scheduler: Scheduler::default(),
             workload,

@@ -68,7 +68,9 @@ impl Job<'_> {
             }
             Next::Chunk(cut) => {
                 let task = || format!("chunk {} of table {}", cut.number, self.table_name(cut.table.0));
-                guarded(task, || self.leaf_task(&cut, decoders))
+                let done = guarded(task, || self.leaf_task(&cut, decoders));
+                self.spares.give_back(cut.chunk.data);
+                done
             }
         }
     }
@@ -91,6 +93,7 @@ impl Job<'_> {
         self.account_for(cut, &decoded)?;
         let input = LeafInput { source, rows: decoded.batch };
         let output = self.leaf_runner(cut.scan)?.run(&input)?;
+        decoder.give_back(input.rows);
         let stages: Vec<StageId> = self.plan.scans[cut.scan].leaves.clone();
         self.deliver(source, &stages, output)
     }

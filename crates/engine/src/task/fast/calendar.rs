@@ -1,0 +1,356 @@
+//! Parts of dates and times, for columns of many rows.
+//!
+//! DataFusion takes every value apart on its own. Neighbouring rows are mostly of one month, so here a value is only taken
+//! apart when it lies outside the month of the one before; the others cost a comparison.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, PrimitiveArray};
+use datafusion::arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, Schema, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
+};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::Result;
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::expressions::{CastExpr, Literal};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+
+use super::Expr;
+
+const MICROS_PER_HOUR: i64 = 3_600_000_000;
+const MICROS_PER_DAY: i64 = 24 * MICROS_PER_HOUR;
+const NANOS_PER_MICRO: i64 = 1_000;
+const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+/// Days since 1970 from 1700-01-01 up to 2200-01-01. What lies outside is DataFusion's: its nanoseconds end in 1677 and
+/// 2262, and what it then does is its own.
+const DAYS: std::ops::Range<i64> = -98_615..84_006;
+
+/// What is asked of a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Part {
+    /// `CAST(… AS TIME)`.
+    TimeOfDay,
+    /// `date_trunc`.
+    StartOfYear,
+    StartOfQuarter,
+    StartOfMonth,
+    /// `date_part`.
+    Year,
+    Quarter,
+    Month,
+    Hour,
+}
+
+/// A part of a time.
+#[derive(Debug)]
+pub(super) struct Calendar {
+    part: Part,
+    argument: Expr,
+    /// DataFusion's own expression, for what is not known here.
+    plain: Expr,
+}
+
+impl Calendar {
+    /// The same as `expr`, if it is one of these parts.
+    pub(super) fn instead_of(expr: &Expr) -> Option<Self> {
+        let (part, argument) = if let Some(cast) = expr.downcast_ref::<CastExpr>() {
+            (Part::time_of_day(cast.cast_type())?, cast.expr())
+        } else {
+            let function = expr.downcast_ref::<ScalarFunctionExpr>()?;
+            let [what, argument] = function.args() else { return None };
+            let what = what.downcast_ref::<Literal>()?.value().try_as_str()??;
+            (Part::of(function.name(), what)?, argument)
+        };
+        Some(Self { part, argument: Arc::clone(argument), plain: Arc::clone(expr) })
+    }
+}
+
+impl Part {
+    fn time_of_day(cast_to: &DataType) -> Option<Self> {
+        (cast_to == &DataType::Time64(TimeUnit::Nanosecond)).then_some(Self::TimeOfDay)
+    }
+
+    fn of(function: &str, what: &str) -> Option<Self> {
+        Some(match (function, what.to_ascii_lowercase().as_str()) {
+            ("date_trunc", "year") => Self::StartOfYear,
+            ("date_trunc", "quarter") => Self::StartOfQuarter,
+            ("date_trunc", "month") => Self::StartOfMonth,
+            ("date_part", "year") => Self::Year,
+            ("date_part", "quarter") => Self::Quarter,
+            ("date_part", "month") => Self::Month,
+            ("date_part", "hour") => Self::Hour,
+            _ => return None,
+        })
+    }
+
+    /// The part of every value; none if that is for DataFusion to say.
+    fn of_all(self, values: &dyn Array) -> Option<ArrayRef> {
+        if values.data_type() == &TIMESTAMP {
+            self.of_times(values.as_primitive())
+        } else if values.data_type() == &DataType::Date32 {
+            self.of_dates(values.as_primitive())
+        } else {
+            None
+        }
+    }
+
+    fn of_times(self, times: &PrimitiveArray<TimestampMicrosecondType>) -> Option<ArrayRef> {
+        let start = |year, month| Month::new(year, month).first_day * MICROS_PER_DAY;
+        Some(match self {
+            Self::TimeOfDay => {
+                are_usual(times)?;
+                let time = |time: i64| time.rem_euclid(MICROS_PER_DAY) * NANOS_PER_MICRO;
+                Arc::new(times.unary::<_, Time64NanosecondType>(time))
+            }
+            Self::Hour => {
+                are_usual(times)?;
+                let hour = |time: i64| (time.rem_euclid(MICROS_PER_DAY) / MICROS_PER_HOUR) as i32;
+                Arc::new(Int32Array::new(times.values().iter().map(|t| hour(*t)).collect(), times.nulls().cloned()))
+            }
+            Self::StartOfYear => {
+                Arc::new(by_month::<_, TimestampMicrosecondType>(times, MICROS_PER_DAY, |m| start(m.year, 1))?)
+            }
+            Self::StartOfQuarter => Arc::new(by_month::<_, TimestampMicrosecondType>(times, MICROS_PER_DAY, |m| {
+                start(m.year, (m.month - 1) / 3 * 3 + 1)
+            })?),
+            Self::StartOfMonth => {
+                Arc::new(by_month::<_, TimestampMicrosecondType>(times, MICROS_PER_DAY, |m| start(m.year, m.month))?)
+            }
+            Self::Year | Self::Quarter | Self::Month => Arc::new(self.number_by_month(times, MICROS_PER_DAY)?),
+        })
+    }
+
+    fn of_dates(self, dates: &PrimitiveArray<Date32Type>) -> Option<ArrayRef> {
+        match self {
+            Self::Year | Self::Quarter | Self::Month => Some(Arc::new(self.number_by_month(dates, 1)?)),
+            _ => None,
+        }
+    }
+
+    fn number_by_month<T>(self, values: &PrimitiveArray<T>, per_day: i64) -> Option<Int32Array>
+    where
+        T: ArrowPrimitiveType<Native: Into<i64>>,
+    {
+        by_month(values, per_day, |month| match self {
+            Self::Year => month.year as i32,
+            Self::Quarter => (month.month as i32 - 1) / 3 + 1,
+            _ => month.month as i32,
+        })
+    }
+}
+
+/// Whether all times lie in [`DAYS`].
+fn are_usual(times: &PrimitiveArray<TimestampMicrosecondType>) -> Option<()> {
+    let usual = DAYS.start * MICROS_PER_DAY..DAYS.end * MICROS_PER_DAY;
+    times.values().iter().fold(true, |all, time| all & usual.contains(time)).then_some(())
+}
+
+/// A function of the month, for every value. None if a value lies outside [`DAYS`].
+fn by_month<T, O>(
+    values: &PrimitiveArray<T>,
+    per_day: i64,
+    function: impl Fn(&Month) -> O::Native,
+) -> Option<PrimitiveArray<O>>
+where
+    T: ArrowPrimitiveType<Native: Into<i64>>,
+    O: ArrowPrimitiveType,
+{
+    // The month of the value before, as its first moment and its length.
+    let (mut start, mut length, mut result) = (0i64, 0u64, O::Native::default());
+    let mut results = Vec::with_capacity(values.len());
+    for &value in values.values() {
+        let value: i64 = value.into();
+        if value.wrapping_sub(start) as u64 >= length {
+            let day = value.div_euclid(per_day);
+            if !DAYS.contains(&day) {
+                return None;
+            }
+            let month = Month::of(day);
+            (start, length) = (month.first_day * per_day, (month.days * per_day) as u64);
+            result = function(&month);
+        }
+        results.push(result);
+    }
+    Some(PrimitiveArray::new(results.into(), values.nulls().cloned()))
+}
+
+/// A month of the Gregorian calendar.
+struct Month {
+    year: i64,
+    month: i64,
+    /// Its first day, counted from 1970.
+    first_day: i64,
+    days: i64,
+}
+
+impl Month {
+    fn new(year: i64, month: i64) -> Self {
+        let next = if month == 12 { days_before(year + 1, 1) } else { days_before(year, month + 1) };
+        let first_day = days_before(year, month);
+        Self { year, month, first_day, days: next - first_day }
+    }
+
+    /// The month of a day in [`DAYS`].
+    fn of(day: i64) -> Self {
+        // 400 years have 146097 days, so the guess is the year or its neighbour.
+        let mut year = 1970 + (day * 400).div_euclid(146_097);
+        while days_before(year + 1, 1) <= day {
+            year += 1;
+        }
+        while days_before(year, 1) > day {
+            year -= 1;
+        }
+        let month = (2..=12).take_while(|month| days_before(year, *month) <= day).last().unwrap_or(1);
+        Self::new(year, month)
+    }
+}
+
+/// Days from 1970-01-01 to the first of a month.
+fn days_before(year: i64, month: i64) -> i64 {
+    const BEFORE: [i64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let years = year - 1;
+    // 719162 days lie between 0001-01-01 and 1970-01-01.
+    years * 365 + years / 4 - years / 100 + years / 400 - 719_162
+        + BEFORE[month as usize - 1]
+        + i64::from(is_leap && month > 2)
+}
+
+impl PhysicalExpr for Calendar {
+    fn data_type(&self, schema: &Schema) -> Result<DataType> {
+        self.plain.data_type(schema)
+    }
+
+    fn nullable(&self, schema: &Schema) -> Result<bool> {
+        self.plain.nullable(schema)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        if let ColumnarValue::Array(values) = self.argument.evaluate(batch)?
+            && let Some(parts) = self.part.of_all(&values)
+        {
+            return Ok(ColumnarValue::Array(parts));
+        }
+        self.plain.evaluate(batch)
+    }
+
+    fn children(&self) -> Vec<&Expr> {
+        self.plain.children()
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Expr>) -> Result<Expr> {
+        let plain = Arc::clone(&self.plain).with_new_children(children)?;
+        Ok(match Calendar::instead_of(&plain) {
+            Some(calendar) => Arc::new(calendar),
+            None => plain,
+        })
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plain.fmt_sql(f)
+    }
+}
+
+impl fmt::Display for Calendar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plain.fmt(f)
+    }
+}
+
+impl PartialEq for Calendar {
+    fn eq(&self, other: &Self) -> bool {
+        self.plain.eq(&other.plain)
+    }
+}
+
+impl Eq for Calendar {}
+
+impl Hash for Calendar {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.plain.hash(state);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use datafusion::arrow::array::{Date32Array, TimestampMicrosecondArray};
+    use datafusion::arrow::datatypes::Field;
+    use datafusion::common::config::ConfigOptions;
+    use datafusion::functions::datetime;
+    use datafusion::logical_expr::ScalarUDF;
+    use datafusion::physical_expr::expressions::{Column, lit};
+
+    use super::*;
+
+    fn check(plain: &Expr, column: &ArrayRef) {
+        let calendar = Calendar::instead_of(plain).unwrap();
+        let batch = RecordBatch::try_from_iter_with_nullable([("t", Arc::clone(column), true)]).unwrap();
+        let rows = batch.num_rows();
+        let expected = plain.evaluate(&batch).unwrap().into_array(rows).unwrap();
+        assert!(calendar.part.of_all(column).is_some(), "{plain}: not left to DataFusion");
+        assert_eq!(&calendar.evaluate(&batch).unwrap().into_array(rows).unwrap(), &expected, "{plain}");
+    }
+
+    fn function(udf: Arc<ScalarUDF>, what: &str, column_type: DataType) -> Expr {
+        let args = vec![lit(what), Arc::new(Column::new("t", 0)) as Expr];
+        let schema = Schema::new(vec![Field::new("t", column_type, true)]);
+        Arc::new(ScalarFunctionExpr::try_new(udf, args, &schema, Arc::new(ConfigOptions::default())).unwrap())
+    }
+
+    /// Every day from 1700 up to 2200, at its first moment, its last and one between; some are null.
+    fn times() -> ArrayRef {
+        let times = DAYS.flat_map(|day| {
+            let start = day * MICROS_PER_DAY;
+            [Some(start), Some(start + day.rem_euclid(86_400) * 1_000_003), None, Some(start + MICROS_PER_DAY - 1)]
+        });
+        Arc::new(times.collect::<TimestampMicrosecondArray>())
+    }
+
+    #[test]
+    fn every_day_of_five_centuries_is_as_datafusion_says() {
+        let times = times();
+        let time_of_day = DataType::Time64(TimeUnit::Nanosecond);
+        check(&(Arc::new(CastExpr::new(Arc::new(Column::new("t", 0)), time_of_day, None)) as Expr), &times);
+        for what in ["year", "QUARTER", "month"] {
+            check(&function(datetime::date_trunc(), what, TIMESTAMP), &times);
+        }
+        for what in ["year", "quarter", "Month", "hour"] {
+            check(&function(datetime::date_part(), what, TIMESTAMP), &times);
+        }
+        let dates: ArrayRef = Arc::new(DAYS.map(|day| Some(day as i32)).collect::<Date32Array>());
+        for what in ["year", "quarter", "month"] {
+            check(&function(datetime::date_part(), what, DataType::Date32), &dates);
+        }
+    }
+
+    #[test]
+    fn months_that_come_in_any_order_are_told_apart() {
+        let days = (0..5_000i64).map(|i| DAYS.start + (i * 7_919 * 31) % (DAYS.end - DAYS.start));
+        let times: ArrayRef =
+            Arc::new(days.map(|day| Some(day * MICROS_PER_DAY + 1)).collect::<TimestampMicrosecondArray>());
+        check(&function(datetime::date_trunc(), "month", TIMESTAMP), &times);
+        check(&function(datetime::date_part(), "year", TIMESTAMP), &times);
+    }
+
+    #[test]
+    fn times_far_away_and_other_parts_stay_with_datafusion() {
+        for day in [DAYS.start - 1, DAYS.end] {
+            let times = TimestampMicrosecondArray::from(vec![0, day * MICROS_PER_DAY]);
+            for part in [Part::TimeOfDay, Part::Hour, Part::Year, Part::StartOfMonth] {
+                assert!(part.of_all(&times).is_none(), "{part:?}");
+            }
+        }
+        assert!(Calendar::instead_of(&function(datetime::date_trunc(), "week", TIMESTAMP)).is_none());
+        assert!(Calendar::instead_of(&function(datetime::date_part(), "second", TIMESTAMP)).is_none());
+        let date_trunc = function(datetime::date_trunc(), "month", DataType::Timestamp(TimeUnit::Second, None));
+        let seconds: ArrayRef = Arc::new(datafusion::arrow::array::TimestampSecondArray::from(vec![86_400 * 45]));
+        let batch = RecordBatch::try_from_iter([("t", seconds)]).unwrap();
+        let calendar = Calendar::instead_of(&date_trunc).unwrap();
+        let (ours, theirs) = (calendar.evaluate(&batch).unwrap(), date_trunc.evaluate(&batch).unwrap());
+        assert_eq!(&ours.into_array(1).unwrap(), &theirs.into_array(1).unwrap());
+    }
+}
