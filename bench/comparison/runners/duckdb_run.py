@@ -30,7 +30,7 @@ def main():
     if form == "load":
         db.execute(read(os.path.join(sql, "load.sql")))
     else:
-        db.execute("SET schema = 'files'")
+        db.execute("SET search_path = 'files,main'")
     os.makedirs(out, exist_ok=True)
     for name in sorted(os.listdir(sql)):
         if name.startswith("q"):

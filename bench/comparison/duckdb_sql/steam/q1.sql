@@ -1,0 +1,5 @@
+SELECT
+    count(*) FILTER (WHERE windows) AS windows,
+    count(*) FILTER (WHERE linux) AS linux,
+    count(*) FILTER (WHERE mac) AS mac
+FROM complete_games
