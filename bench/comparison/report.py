@@ -37,6 +37,8 @@ def table(section):
 def checks(section):
     """(passed, line) for every limit that this section has."""
     ours, others = ours_and_others(section)
+    judged = {system.label for system in section.systems if system.judged}
+    others = [other for other in others if other[0] in judged]
     if section.name == "together":
         for what in ("cpu", "wall"):
             label, dearest = max(others, key=lambda other: other[1].median(what))
