@@ -8,21 +8,21 @@ use tenaz_csv::{Chunk, Chunker, Column, Kind, Layout};
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// A file and how to read it.
-pub struct Case {
-    pub layout: Layout,
-    pub file: Vec<u8>,
+pub(crate) struct Case {
+    pub(crate) layout: Layout,
+    pub(crate) file: Vec<u8>,
 }
 
 impl Case {
     /// The file's chunks.
-    pub fn chunks(&self) -> Vec<Chunk> {
+    pub(crate) fn chunks(&self) -> Vec<Chunk> {
         let mut chunker = Chunker::new(&self.file[..], &self.layout, CHUNK_BYTES);
         std::iter::from_fn(|| chunker.next_chunk().expect("the file is in memory")).collect()
     }
 }
 
 /// Unquoted numbers, money and times, as in coffee.
-pub fn transactions(rows: usize) -> Case {
+pub(crate) fn transactions(rows: usize) -> Case {
     let int = || Kind::Int { float_text: true };
     let money = || Kind::Decimal { precision: 15, scale: 3 };
     let layout = Layout::new(vec![
@@ -59,7 +59,7 @@ pub fn transactions(rows: usize) -> Case {
 }
 
 /// Quoted texts with commas, doubled quotes, line ends and umlauts, as in steam.
-pub fn reviews(rows: usize) -> Case {
+pub(crate) fn reviews(rows: usize) -> Case {
     let int = || Kind::Int { float_text: false };
     let layout = Layout::new(vec![
         Column::new("app_id", int()),

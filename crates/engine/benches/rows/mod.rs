@@ -36,18 +36,18 @@ ordered = false
 "#;
 
 /// Few groups: a partial aggregation that stays in the cache.
-pub const FEW_GROUPS: &str = "SELECT store_id, sum(amount) AS total, count(*) AS n FROM sales GROUP BY store_id";
+pub(crate) const FEW_GROUPS: &str = "SELECT store_id, sum(amount) AS total, count(*) AS n FROM sales GROUP BY store_id";
 /// Nearly as many groups as rows, as in coffee q4.
-pub const MANY_GROUPS: &str = "SELECT store_id, user_id, count(*) AS n FROM sales GROUP BY store_id, user_id";
+pub(crate) const MANY_GROUPS: &str = "SELECT store_id, user_id, count(*) AS n FROM sales GROUP BY store_id, user_id";
 /// A group per month, as in coffee q2.
-pub const MONTHS: &str = "SELECT date_trunc('month', created_at) AS month, store_id, sum(amount) AS total FROM sales \
+pub(crate) const MONTHS: &str = "SELECT date_trunc('month', created_at) AS month, store_id, sum(amount) AS total FROM sales \
                           WHERE created_at >= TIMESTAMP '2024-01-01 00:00:00' GROUP BY month, store_id";
 /// No aggregation before the rows move: all of them are routed by the hash of a key.
-pub const ROUTED: &str =
+pub(crate) const ROUTED: &str =
     "SELECT id, user_id, row_number() OVER (PARTITION BY user_id ORDER BY amount, id) AS place FROM sales";
 
 /// A leaf task, ready to run.
-pub struct Task {
+pub(crate) struct Task {
     plan: JobPlan,
     runner: LeafRunner,
     input: LeafInput,
@@ -56,7 +56,7 @@ pub struct Task {
 
 impl Task {
     /// The task of a chunk of `rows` records for `sql`, with so many partitions to route to.
-    pub fn new(sql: &str, rows: usize, partitions: u16) -> Self {
+    pub(crate) fn new(sql: &str, rows: usize, partitions: u16) -> Self {
         let workload = Workload::parse("bench.toml", TABLE, &|_| Ok(sql.to_owned())).expect("a fair workload");
         let plan = JobPlan::new(&workload).expect("a fair query");
         let env = Arc::new(RuntimeEnv::default());
@@ -72,12 +72,12 @@ impl Task {
     }
 
     /// Runs it.
-    pub fn run(&self) -> TaskOutput {
+    pub(crate) fn run(&self) -> TaskOutput {
         self.runner.run(&self.input).expect("a fair task")
     }
 
     /// What `times` such chunks bring to a partition, by the edge over which it comes.
-    pub fn arrived(&self, times: usize) -> (StageId, Vec<RecordBatch>) {
+    pub(crate) fn arrived(&self, times: usize) -> (StageId, Vec<RecordBatch>) {
         let output = self.run();
         let edge = output.partitions[0][0].0;
         let batches: Vec<RecordBatch> = output.partitions[0].iter().map(|(_, batch)| batch.clone()).collect();
@@ -85,7 +85,7 @@ impl Task {
     }
 
     /// Merges what arrived.
-    pub fn compact(&self, edge: StageId, batches: Vec<RecordBatch>) -> Vec<RecordBatch> {
+    pub(crate) fn compact(&self, edge: StageId, batches: Vec<RecordBatch>) -> Vec<RecordBatch> {
         compact(&self.plan, edge, batches, &self.env).expect("partial aggregates can be merged")
     }
 }

@@ -1,7 +1,7 @@
 //! Texts for the benchmarks: made up, always the same, of the kinds that the workloads hold.
 
 /// Reviews of several lengths and languages.
-pub const REVIEWS: [&str; 6] = [
+pub(crate) const REVIEWS: [&str; 6] = [
     "Great game!",
     "I have played this for many hours and the combat is still not boring. The developers listen to the players, which is \
      one of the best things I have ever seen. It crashes every time I open the map, though.",
@@ -15,8 +15,8 @@ pub const REVIEWS: [&str; 6] = [
 ];
 
 /// Lists as Python prints them.
-pub const LISTS: [&str; 4] =
+pub(crate) const LISTS: [&str; 4] =
     ["['Computers']", "['Arno Puder', 'Kay Römer', 'Frank Pilhofer']", r#"["Nena O'Neill", 'George O"Neill']"#, "[]"];
 
 /// Dates of publication.
-pub const DATES: [&str; 5] = ["1996", "2005-01-01", "2000-10", "1996*", "Oct 21, 2008"];
+pub(crate) const DATES: [&str; 5] = ["1996", "2005-01-01", "2000-10", "1996*", "Oct 21, 2008"];
