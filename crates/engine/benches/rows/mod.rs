@@ -65,8 +65,8 @@ impl Task {
         let mut decoder = Decoder::new(layout, scan.columns.clone()).expect("a fair layout");
         let decoded = decoder.decode(&Buffer::from(sales(rows).into_bytes()), 0, 1).expect("fair records");
         assert_eq!(decoded.batch.num_rows(), rows, "no record may be rejected");
-        let runner =
-            LeafRunner::new(&plan, scan, partitions, BTreeMap::new(), Arc::clone(&env)).expect("no broadcast is needed");
+        let runner = LeafRunner::new(&plan, scan, partitions, BTreeMap::new(), Arc::clone(&env))
+            .expect("no broadcast is needed");
         let input = LeafInput { source: Source::Chunk { table: scan.table, number: 0 }, rows: decoded.batch };
         Self { plan, runner, input, env }
     }
