@@ -14,14 +14,15 @@ class Disagree(Exception):
 
 
 def measure(section, rounds, work):
-    """Fills `section.results`. The first round is not counted: it warms up, and chooses the fastest of each family."""
+    """Fills `section.results`. The first round is not counted: it warms up, and chooses of each family the one with
+    the least CPU time, which is less disturbed by others than time on the clock."""
     expected = os.path.join(work, "expected")
     shutil.rmtree(expected, ignore_errors=True)
     say(f"{section.title}: {section.size / 1e6:.0f} MB")
     run(section.systems[0].command(expected))
     first = [once(section, system, work, expected) for system in section.systems]
     keep = [i for i, system in enumerate(section.systems)
-            if not any(other.family and other.family == system.family and first[j].wall < first[i].wall
+            if not any(other.family and other.family == system.family and first[j].cpu < first[i].cpu
                        for j, other in enumerate(section.systems))]
     systems = [section.systems[i] for i in keep]
     section.results = {system.label: Runs() for system in systems}

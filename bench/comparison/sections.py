@@ -16,7 +16,7 @@ class System:
     label: str
     command: object  # from the directory for answers to a command line
     env: dict = field(default_factory=dict)
-    # Of systems in the same family only the fastest in the first round is measured on.
+    # Of systems in the same family only the one with the least CPU time in the first round is measured on.
     family: str = ""
     # Whether the section's limit is measured against it; otherwise it is only shown.
     judged: bool = True
