@@ -9,9 +9,10 @@ use std::io::Read;
 use arrow_buffer::Buffer;
 use memchr::{memchr, memchr_iter};
 
+use crate::index;
 use crate::index::scalar::{Exact, Scan};
-use crate::index::{self, Simd};
 use crate::limits::{LOOKAHEAD_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES};
+use crate::simd::Simd;
 use crate::{Error, Header, Layout, Spares, header};
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";

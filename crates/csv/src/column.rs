@@ -7,16 +7,22 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, ScalarBuffer};
 
 use crate::bits::Bits;
-use crate::fields::{Fields, Four, unquote};
-use crate::index::Simd;
+use crate::fields::{Fields, unquote};
 use crate::parse::boolean::BoolParser;
 use crate::parse::decimal::DecimalParser;
 use crate::parse::float::FloatParser;
 use crate::parse::int::IntParser;
+use crate::parse::lanes::Lanes;
+#[cfg(target_arch = "x86_64")]
+use crate::parse::lanes::{avx2::Four, avx512::Eight};
 use crate::parse::timestamp::{DateParser, TimestampParser};
 use crate::parse::{Parser, trim_spaces};
+use crate::simd::Simd;
 use crate::text::Texts;
 use crate::{Column, Kind, Reason};
+
+/// The most columns that are read several fields at a time.
+const MAX_STRIDE: usize = 1 << 16;
 
 /// A field that cannot be taken: its row in the window, and why.
 pub(crate) type Bad = (usize, Reason);
@@ -68,34 +74,37 @@ impl Cells {
     pub(crate) fn read(&mut self, simd: Simd, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
         match simd {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Simd::Avx2` is only made by `Simd::detect`, after asking the processor for these features.
+            // SAFETY: `Simd::Avx512` is only made after asking the processor for these features.
+            Simd::Avx512 => unsafe { self.read_avx512(data, fields, column, bad) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Simd::Avx2` is only made after asking the processor for these features.
             Simd::Avx2 => unsafe { self.read_avx2(data, fields, column, bad) },
-            Simd::Portable => self.read_inlined::<false>(data, fields, column, bad),
+            Simd::Portable => each!(self, cells => cells.read(data, fields, column, bad)),
         }
     }
 
-    /// The same code for a processor that shifts and counts bits in one instruction.
+    /// Reads eight fields at a time.
+    ///
+    /// # Safety
+    /// [`Simd::Avx512`] must have been detected.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")]
+    unsafe fn read_avx512(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+        // SAFETY: AVX-512 is there, by this function's contract.
+        let lanes = unsafe { Eight::new() };
+        each!(self, cells => cells.read_several(lanes, data, fields, column, bad));
+    }
+
+    /// Reads four fields at a time.
     ///
     /// # Safety
     /// [`Simd::Avx2`] must have been detected.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     unsafe fn read_avx2(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
-        self.read_inlined::<true>(data, fields, column, bad);
-    }
-
-    /// `AVX2`: inlined into [`Cells::read_avx2`].
-    #[inline(always)]
-    fn read_inlined<const AVX2: bool>(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
-        match self {
-            Cells::Int(cells) => cells.read::<AVX2>(data, fields, column, bad),
-            Cells::Decimal(cells) => cells.read::<AVX2>(data, fields, column, bad),
-            Cells::Float(cells) => cells.read::<AVX2>(data, fields, column, bad),
-            Cells::Timestamp(cells) => cells.read::<AVX2>(data, fields, column, bad),
-            Cells::Date(cells) => cells.read::<AVX2>(data, fields, column, bad),
-            Cells::Bool(cells) => cells.read::<AVX2>(data, fields, column, bad),
-            Cells::Text(cells) => cells.read(data, fields, column, bad),
-        }
+        // SAFETY: AVX2 is there, by this function's contract.
+        let lanes = unsafe { Four::new() };
+        each!(self, cells => cells.read_several(lanes, data, fields, column, bad));
     }
 
     /// Makes room for this many further rows.
@@ -194,26 +203,41 @@ impl<P: Parser> Typed<P> {
         Self { parser, nulls: Nulls::new(column), fast, keep, values: Vec::new(), valid: Bits::default() }
     }
 
+    /// Reads field by field.
+    fn read(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+        let way = |_: &mut Self, _| None;
+        self.read_by(1, way, data, fields, column, bad);
+    }
+
+    /// Reads as many fields at a time as there are lanes, where they have a common shape.
     #[inline(always)]
-    fn read<const AVX2: bool>(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
-        match (self.keep, self.fast) {
-            (true, true) => self.read_as::<AVX2, true, true>(data, fields, column, bad),
-            (true, false) => self.read_as::<false, true, false>(data, fields, column, bad),
-            (false, true) => self.read_as::<AVX2, false, true>(data, fields, column, bad),
-            (false, false) => self.read_as::<false, false, false>(data, fields, column, bad),
+    fn read_several<L: Lanes>(&mut self, lanes: L, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+        if !P::SEVERAL || !self.fast || fields.stride > MAX_STRIDE {
+            return self.read(data, fields, column, bad);
+        }
+        if self.keep {
+            let way = |cells: &mut Self, row| cells.keep_several(lanes, data, fields, column, row);
+            self.read_by(L::COUNT, way, data, fields, column, bad);
+        } else {
+            let way = |cells: &mut Self, row| cells.check_several(lanes, data, fields, column, row);
+            self.read_by(L::COUNT, way, data, fields, column, bad);
         }
     }
 
+    /// Reads `count` fields at a time `way`, which returns which of them are not null, a bit each, or none if it does not
+    /// know them. Those are read one by one.
     #[inline(always)]
-    fn read_as<const FOUR: bool, const KEEP: bool, const FAST: bool>(
+    fn read_by(
         &mut self,
+        count: usize,
+        way: impl Fn(&mut Self, usize) -> Option<u64>,
         data: &[u8],
         fields: Fields<'_>,
         column: usize,
         bad: &mut Vec<Bad>,
     ) {
         let rows = fields.rows;
-        if KEEP {
+        if self.keep {
             self.values.reserve(rows);
         }
         // Rows of a word of the bitmap at a time.
@@ -221,61 +245,67 @@ impl<P: Parser> Typed<P> {
             let end = rows.min(first + 64);
             let (mut word, mut row) = (0, first);
             while row < end {
-                if FOUR && row + 4 <= end {
-                    let bounds = fields.four(column, row);
-                    // SAFETY: `FOUR` is only set in `read_avx2`, whose contract it is.
-                    if let Some(valid) = unsafe { self.read_four::<KEEP>(data, &bounds) } {
-                        word |= valid << (row - first);
-                        row += 4;
-                        continue;
+                let next = end.min(row + count);
+                if row + count <= end
+                    && let Some(valid) = way(self, row)
+                {
+                    word |= valid << (row - first);
+                } else {
+                    for row in row..next {
+                        let (start, end) = fields.one(column, row);
+                        word |= u64::from(self.read_one(data, start, end, row, bad)) << (row - first);
                     }
                 }
-                let (start, end) = fields.one(column, row);
-                word |= u64::from(self.read_one::<KEEP, FAST>(data, start, end, row, bad)) << (row - first);
-                row += 1;
+                row = next;
             }
-            if KEEP {
+            if self.keep {
                 self.valid.push(word, end - first);
             }
         }
     }
 
-    /// Reads four fields at once, if all have a common shape. Returns which are not null, a bit each.
-    ///
-    /// # Safety
-    /// [`Simd::Avx2`] must have been detected.
     #[inline(always)]
-    unsafe fn read_four<const KEEP: bool>(&mut self, data: &[u8], bounds: &Four) -> Option<u64> {
-        let valid = bounds.filled();
-        if self.nulls.required && valid != 0b1111 {
+    fn keep_several<L: Lanes>(
+        &mut self,
+        lanes: L,
+        data: &[u8],
+        fields: Fields<'_>,
+        column: usize,
+        row: usize,
+    ) -> Option<u64> {
+        let spans = fields.several(lanes, column, row);
+        let valid = spans.filled();
+        if self.nulls.required && valid.count_ones() as usize != L::COUNT {
             return None;
         }
-        // SAFETY: both have this function's contract.
-        unsafe {
-            if KEEP {
-                self.values.extend_from_slice(&self.parser.four(data, bounds)?);
-            } else if !self.parser.check_four(data, bounds) {
-                return None;
-            }
-        }
+        let words = self.parser.several(data, spans)?.words();
+        self.values.extend(words.as_ref().iter().map(|word| P::value(*word)));
         Some(valid)
+    }
+
+    #[inline(always)]
+    fn check_several<L: Lanes>(
+        &mut self,
+        lanes: L,
+        data: &[u8],
+        fields: Fields<'_>,
+        column: usize,
+        row: usize,
+    ) -> Option<u64> {
+        let spans = fields.several(lanes, column, row);
+        let complete = !self.nulls.required || spans.filled().count_ones() as usize == L::COUNT;
+        (complete && self.parser.check_several(data, spans)).then_some(0)
     }
 
     /// Reads a field; returns whether it is a value.
     #[inline(always)]
-    fn read_one<const KEEP: bool, const FAST: bool>(
-        &mut self,
-        data: &[u8],
-        start: usize,
-        end: usize,
-        row: usize,
-        bad: &mut Vec<Bad>,
-    ) -> bool {
-        let Self { parser, nulls, values, .. } = self;
-        if !KEEP && FAST && start < end && parser.fast_check(data, start, end) {
+    fn read_one(&mut self, data: &[u8], start: usize, end: usize, row: usize, bad: &mut Vec<Bad>) -> bool {
+        let Self { parser, nulls, values, keep, fast, .. } = self;
+        let fast = *fast && start < end;
+        if !*keep && fast && parser.fast_check(data, start, end) {
             return true;
         }
-        let value = match (KEEP && FAST && start < end).then(|| parser.fast(data, start, end)).flatten() {
+        let value = match (*keep && fast).then(|| parser.fast(data, start, end)).flatten() {
             Some(value) => Some(value),
             None if start == end && !nulls.required => None,
             None => general(parser, nulls, &data[start..end]).unwrap_or_else(|reason| {
@@ -283,7 +313,7 @@ impl<P: Parser> Typed<P> {
                 None
             }),
         };
-        if KEEP {
+        if *keep {
             values.push(value.unwrap_or_default());
         }
         value.is_some()

@@ -19,10 +19,11 @@ use arrow_schema::{Schema, SchemaRef};
 
 use crate::column::Cells;
 use crate::fields::Fields;
+use crate::index;
 use crate::index::scalar::{Exact, Fault, Scan};
-use crate::index::{self, Simd};
 use crate::limits::{MAX_CHUNK_BYTES, MAX_RECORD_BYTES, WINDOW_BYTES};
 use crate::reject::record_text;
+use crate::simd::Simd;
 use crate::{Error, Layout, Reason, Reject};
 
 /// Decodes chunks of one table. Keeps its working memory from chunk to chunk.

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memchr;
 
+use crate::parse::lanes::{Lanes, Spans};
+
 /// Records whose fields lie between consecutive positions: field `c` of row `r` is after position `r * stride + c` and before
 /// the next one. While nothing is left out, a record's last position (its newline) is also the one before the next record's
 /// first field, so the stride is the number of columns; otherwise it is one more.
@@ -30,12 +32,14 @@ impl Fields<'_> {
         (pair[0].wrapping_add(1) as usize, pair[1] as usize)
     }
 
-    /// Where the fields of four rows from `row` start and end.
+    /// Where the fields of several rows from `row` start and end.
     #[inline(always)]
-    pub(crate) fn four(self, column: usize, row: usize) -> Four {
-        let place = |i: usize| self.one(column, row + i);
-        let bounds = [place(0), place(1), place(2), place(3)];
-        Four { starts: bounds.map(|(start, _)| start), ends: bounds.map(|(_, end)| end) }
+    pub(crate) fn several<L: Lanes>(self, lanes: L, column: usize, row: usize) -> Spans<L> {
+        let at = row * self.stride + column;
+        let before = lanes.positions(&self.seps[at..], self.stride);
+        // The position before the first byte is wrapped, in 32 bits.
+        let starts = before.plus(lanes.splat(1)).and(lanes.splat(u64::from(u32::MAX)));
+        Spans { starts, ends: lanes.positions(&self.seps[at + 1..], self.stride) }
     }
 
     /// Where a record starts and where its last field ends.
@@ -48,21 +52,6 @@ impl Fields<'_> {
     pub(crate) fn copy(self, row: usize, columns: usize, to: &mut Vec<u32>) {
         let at = row * self.stride;
         to.extend_from_slice(&self.seps[at..=at + columns]);
-    }
-}
-
-/// Where four fields start and end.
-pub(crate) struct Four {
-    pub(crate) starts: [usize; 4],
-    pub(crate) ends: [usize; 4],
-}
-
-impl Four {
-    /// Which of them are not empty, a bit each.
-    #[inline(always)]
-    pub(crate) fn filled(&self) -> u64 {
-        let bit = |i: usize| u64::from(self.starts[i] != self.ends[i]) << i;
-        bit(0) | bit(1) | bit(2) | bit(3)
     }
 }
 

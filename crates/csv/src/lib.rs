@@ -52,6 +52,7 @@ pub mod limits;
 mod parse;
 mod records;
 mod reject;
+mod simd;
 mod spares;
 mod text;
 

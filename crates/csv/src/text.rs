@@ -44,6 +44,11 @@ impl Texts {
         }
     }
 
+    /// The same: texts are not parsed.
+    pub(crate) fn read_several<L>(&mut self, _: L, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
+        self.read(data, fields, column, bad);
+    }
+
     fn read_kept(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
         let mut unescaped = std::mem::take(&mut self.unescaped);
         let bounds = fields.column(column);

@@ -6,24 +6,15 @@ use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_m
 
 use super::{Classify, Masks, Stretch, index_with, split_with};
 
-/// Whether this processor has everything the functions below enable.
-pub(super) fn available() -> bool {
-    is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt")
-}
-
 /// # Safety
-/// [`available`] must have returned true.
+/// [`Simd::Avx2`](crate::simd::Simd) must have been detected.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) unsafe fn split(data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
     split_with(Avx2 { delimiter }, data, from, limit)
 }
 
 /// # Safety
-/// [`available`] must have returned true.
+/// [`Simd::Avx2`](crate::simd::Simd) must have been detected.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) unsafe fn index(data: &[u8], from: usize, delimiter: u8, limit: usize, seps: &mut Vec<u32>) -> Stretch {
     index_with(Avx2 { delimiter }, data, from, limit, seps)

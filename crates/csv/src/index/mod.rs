@@ -8,27 +8,14 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod portable;
 pub(crate) mod scalar;
 
-/// Which instructions classify bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Simd {
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-    Portable,
-}
+use std::mem::MaybeUninit;
 
-impl Simd {
-    /// The fastest way this processor knows.
-    pub(crate) fn detect() -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if avx2::available() {
-            return Simd::Avx2;
-        }
-        Simd::Portable
-    }
-}
+use crate::simd::Simd;
 
 /// Records found by a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +36,10 @@ pub(crate) struct Stretch {
 pub(crate) fn split(simd: Simd, data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
     match simd {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Simd::Avx2` is only made by `detect`, after asking the processor.
+        // SAFETY: `Simd::Avx512` is only made after asking the processor.
+        Simd::Avx512 => unsafe { avx512::split(data, from, delimiter, limit) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Simd::Avx2` is only made after asking the processor.
         Simd::Avx2 => unsafe { avx2::split(data, from, delimiter, limit) },
         Simd::Portable => split_with(portable::Portable::new(delimiter), data, from, limit),
     }
@@ -60,7 +50,10 @@ pub(crate) fn split(simd: Simd, data: &[u8], from: usize, delimiter: u8, limit: 
 pub(crate) fn index(simd: Simd, data: &[u8], from: usize, delimiter: u8, limit: usize, seps: &mut Vec<u32>) -> Stretch {
     match simd {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Simd::Avx2` is only made by `detect`, after asking the processor.
+        // SAFETY: `Simd::Avx512` is only made after asking the processor.
+        Simd::Avx512 => unsafe { avx512::index(data, from, delimiter, limit, seps) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Simd::Avx2` is only made after asking the processor.
         Simd::Avx2 => unsafe { avx2::index(data, from, delimiter, limit, seps) },
         Simd::Portable => index_with(portable::Portable::new(delimiter), data, from, limit, seps),
     }
@@ -78,7 +71,25 @@ struct Masks {
 /// Turns 64 bytes into [`Masks`].
 trait Classify: Copy {
     fn masks(self, block: &[u8; 64]) -> Masks;
+
+    /// Writes the place of every bit, counted from `at`, to the front of `to`, and anything behind. `to` has room for
+    /// [`SLACK`] positions.
+    #[inline(always)]
+    fn write_places(self, mut bits: u64, at: u32, to: &mut [MaybeUninit<u32>]) {
+        let count = bits.count_ones() as usize;
+        let mut done = 0;
+        while done < count {
+            for slot in &mut to[done..done + 8] {
+                slot.write(at.wrapping_add(bits.trailing_zeros()));
+                bits &= bits.wrapping_sub(1);
+            }
+            done += 8;
+        }
+    }
 }
+
+/// Positions that a block may have.
+const SLACK: usize = 64;
 
 /// The masks of the block at `at`, which may stick out of the data.
 #[inline(always)]
@@ -203,8 +214,8 @@ fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, 
     let mut found = Stretch { end: from, records: 0, newlines: 0, crlf: false, trouble: false };
     let mut carry = Carry::RECORD_START;
     let (mut after_cr, mut crlf) = (0, 0);
-    // One position per byte at most, and one block more because positions are written eight at a time.
-    seps.reserve(data.len() - from + 128);
+    // One position per byte at most, and one block more because positions are written several at a time.
+    seps.reserve(data.len() - from + 2 * SLACK);
     let room = seps.spare_capacity_mut();
     // Positions written, and those of them that belong to whole records.
     let (mut written, mut whole) = (0, 0);
@@ -218,7 +229,7 @@ fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, 
         let quoting = carry.step(masks);
         let outside = !quoting.quoted & below(quoting.ill);
         let ends = masks.newline & outside;
-        let mut bits = (masks.delimiter | masks.newline) & outside;
+        let bits = (masks.delimiter | masks.newline) & outside;
         let count = bits.count_ones() as usize;
         // Whether a block ends a record is hard to predict, so this is written for conditional moves.
         let past_last = ends.leading_zeros();
@@ -228,14 +239,7 @@ fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, 
         whole = if any { in_whole } else { whole };
         found.newlines += u64::from(ends.count_ones());
         crlf |= ends & (masks.cr << 1 | after_cr);
-        let mut done = 0;
-        while done < count {
-            for slot in &mut room[written + done..written + done + 8] {
-                slot.write((at as u32).wrapping_add(bits.trailing_zeros()));
-                bits &= bits.wrapping_sub(1);
-            }
-            done += 8;
-        }
+        classify.write_places(bits, at as u32, &mut room[written..]);
         written += count;
         if quoting.ill != 0 {
             found.trouble = true;
@@ -257,7 +261,7 @@ mod tests {
     use super::*;
 
     fn all(data: &[u8]) -> Vec<(Stretch, Vec<u32>)> {
-        [Simd::detect(), Simd::Portable]
+        Simd::all()
             .into_iter()
             .map(|simd| {
                 let mut seps = Vec::new();

@@ -1,11 +1,8 @@
 //! Exact decimals.
 
-#[cfg(target_arch = "x86_64")]
-use super::four;
+use super::lanes::{self, Lanes, Spans};
 use super::{Parser, sign, swar};
 use crate::Reason;
-#[cfg(target_arch = "x86_64")]
-use crate::fields::Four;
 use crate::reject::found;
 
 /// Parses [`Kind::Decimal`](crate::Kind::Decimal).
@@ -21,7 +18,7 @@ pub(crate) struct DecimalParser {
     /// Whatever has the shape for the fast way is below the bound.
     roomy: bool,
     /// Roomy, and every factor has at most 32 bits.
-    in_fours: bool,
+    in_lanes: bool,
 }
 
 impl DecimalParser {
@@ -36,8 +33,8 @@ impl DecimalParser {
         }
         let fast_bound = u64::try_from(bound).unwrap_or(u64::MAX);
         let roomy = factors[0].saturating_mul(100_000_000) <= fast_bound;
-        let in_fours = roomy && factors[0] <= u64::from(u32::MAX);
-        Self { precision, scale, bound, factors, fast_bound, roomy, in_fours }
+        let in_lanes = roomy && factors[0] <= u64::from(u32::MAX);
+        Self { precision, scale, bound, factors, fast_bound, roomy, in_lanes }
     }
 
     /// The scaled value of a number, if it can be had exactly.
@@ -82,27 +79,25 @@ impl Parser for DecimalParser {
         swar::fixed_point_digits(data, start, end).is_some_and(|(_, fraction)| self.factors[fraction] != 0)
     }
 
-    #[cfg(target_arch = "x86_64")]
+    const SEVERAL: bool = true;
+
     #[inline(always)]
-    unsafe fn four(&mut self, data: &[u8], bounds: &Four) -> Option<[i128; 4]> {
-        if !self.in_fours {
+    fn several<L: Lanes>(&mut self, data: &[u8], spans: Spans<L>) -> Option<L> {
+        if !self.in_lanes {
             return None;
         }
-        // SAFETY: AVX2 is there, by this function's contract.
-        unsafe {
-            let (digits, factors) = four::fixed_point(four::load(data, bounds)?, &self.factors)?;
-            Some(four::array(four::products(four::numbers(digits), factors)).map(i128::from))
-        }
+        let (digits, factors) = lanes::fixed_point(spans.digits(data)?, &self.factors)?;
+        Some(lanes::numbers(digits).times(factors))
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    unsafe fn check_four(&mut self, data: &[u8], bounds: &Four) -> bool {
-        if !self.in_fours {
-            return false;
-        }
-        // SAFETY: AVX2 is there, by this function's contract.
-        unsafe { four::load(data, bounds).and_then(|lanes| four::fixed_point(lanes, &self.factors)).is_some() }
+    fn check_several<L: Lanes>(&mut self, data: &[u8], spans: Spans<L>) -> bool {
+        self.in_lanes && spans.digits(data).is_some_and(|digits| lanes::fixed_point(digits, &self.factors).is_some())
+    }
+
+    #[inline(always)]
+    fn value(word: u64) -> i128 {
+        i128::from(word)
     }
 
     fn slow(&self, text: &[u8]) -> Result<i128, Reason> {

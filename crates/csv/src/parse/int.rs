@@ -1,11 +1,8 @@
 //! Whole numbers of 64 bits.
 
-#[cfg(target_arch = "x86_64")]
-use super::four;
+use super::lanes::{self, Lanes, Spans};
 use super::{Parser, sign, swar};
 use crate::Reason;
-#[cfg(target_arch = "x86_64")]
-use crate::fields::Four;
 use crate::reject::found;
 
 /// Parses [`Kind::Int`](crate::Kind::Int).
@@ -14,21 +11,23 @@ pub(crate) struct IntParser {
 }
 
 impl IntParser {
-    /// The fields without a `.0` at their ends, where that may be.
-    #[cfg(target_arch = "x86_64")]
+    /// The digits of several numbers.
     #[inline(always)]
-    fn without_fraction(&self, data: &[u8], bounds: &Four) -> Four {
-        let Four { starts, ends } = *bounds;
-        if !self.float_text {
-            return Four { starts, ends };
-        }
-        let end = |i: usize| {
-            let (start, end) = (starts[i], ends[i]);
-            let cut = end - start > 2 && data[end - 2..end] == *b".0";
-            end - 2 * usize::from(cut)
-        };
-        Four { starts, ends: [end(0), end(1), end(2), end(3)] }
+    fn digits<L: Lanes>(&self, data: &[u8], spans: Spans<L>) -> Option<L> {
+        let digits = if self.float_text { without_fractions(data, spans)? } else { spans }.digits(data)?;
+        lanes::are_digits(digits).then_some(digits)
     }
+}
+
+/// The fields without a `.0` at their ends. None if one does not lie eight bytes into the data.
+#[inline(always)]
+fn without_fractions<L: Lanes>(data: &[u8], spans: Spans<L>) -> Option<Spans<L>> {
+    let Spans { starts, ends } = spans;
+    let of = |word| ends.splat(word);
+    let tails = ends.minus(of(8)).load(data)?.down(of(48));
+    let fraction = tails.equal(of(u64::from(u16::from_le_bytes(*b".0"))));
+    let long = of(2).minus(spans.lengths()).down(of(62)).equal(of(3));
+    Some(Spans { starts, ends: ends.minus(fraction.and(long).and(of(2))) })
 }
 
 impl Parser for IntParser {
@@ -44,23 +43,21 @@ impl Parser for IntParser {
         swar::all_digits(word).then(|| swar::number(word) as i64)
     }
 
-    #[cfg(target_arch = "x86_64")]
+    const SEVERAL: bool = true;
+
     #[inline(always)]
-    unsafe fn four(&mut self, data: &[u8], bounds: &Four) -> Option<[i64; 4]> {
-        let bounds = self.without_fraction(data, bounds);
-        // SAFETY: AVX2 is there, by this function's contract.
-        unsafe {
-            let lanes = four::load(data, &bounds)?;
-            four::are_digits(lanes).then(|| four::array(four::numbers(lanes)).map(|number| number as i64))
-        }
+    fn several<L: Lanes>(&mut self, data: &[u8], spans: Spans<L>) -> Option<L> {
+        Some(lanes::numbers(self.digits(data, spans)?))
     }
 
-    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    unsafe fn check_four(&mut self, data: &[u8], bounds: &Four) -> bool {
-        let bounds = self.without_fraction(data, bounds);
-        // SAFETY: AVX2 is there, by this function's contract.
-        unsafe { four::load(data, &bounds).is_some_and(|lanes| four::are_digits(lanes)) }
+    fn check_several<L: Lanes>(&mut self, data: &[u8], spans: Spans<L>) -> bool {
+        self.digits(data, spans).is_some()
+    }
+
+    #[inline(always)]
+    fn value(word: u64) -> i64 {
+        word as i64
     }
 
     fn slow(&self, text: &[u8]) -> Result<i64, Reason> {

@@ -6,14 +6,13 @@
 pub(crate) mod boolean;
 pub(crate) mod decimal;
 pub(crate) mod float;
-#[cfg(target_arch = "x86_64")]
-mod four;
 pub(crate) mod int;
+pub(crate) mod lanes;
 mod swar;
 pub(crate) mod timestamp;
 
 use crate::Reason;
-use crate::fields::Four;
+use lanes::{Lanes, Spans};
 
 /// Parses the fields of one column.
 pub(crate) trait Parser {
@@ -29,22 +28,25 @@ pub(crate) trait Parser {
         self.fast(data, start, end).is_some()
     }
 
-    /// The values of four fields as they stand in the file, zero for those that are empty, if all others have a common shape.
-    ///
-    /// # Safety
-    /// [`Simd::Avx2`](crate::index::Simd) must have been detected.
+    /// Whether [`Parser::several`] ever has values.
+    const SEVERAL: bool = false;
+
+    /// The values of several fields as they stand in the file, zero for those that are empty, if all have a common shape.
     #[inline(always)]
-    unsafe fn four(&mut self, _data: &[u8], _bounds: &Four) -> Option<[Self::Value; 4]> {
+    fn several<L: Lanes>(&mut self, _data: &[u8], _spans: Spans<L>) -> Option<L> {
         None
     }
 
-    /// Whether `four` has values.
-    ///
-    /// # Safety
-    /// [`Simd::Avx2`](crate::index::Simd) must have been detected.
+    /// Whether `several` has values.
     #[inline(always)]
-    unsafe fn check_four(&mut self, _data: &[u8], _bounds: &Four) -> bool {
-        false
+    fn check_several<L: Lanes>(&mut self, data: &[u8], spans: Spans<L>) -> bool {
+        self.several(data, spans).is_some()
+    }
+
+    /// The value that is a word of `several`.
+    #[inline(always)]
+    fn value(_word: u64) -> Self::Value {
+        Self::Value::default()
     }
 
     /// The value of a field without quotes and surrounding spaces, not empty.

@@ -1,6 +1,7 @@
 //! Dates and times of the Gregorian calendar, years 0001 to 9999.
 
 use super::Parser;
+use super::lanes::{self, Lanes, Spans};
 use crate::Reason;
 use crate::reject::found;
 
@@ -34,6 +35,33 @@ impl Parser for TimestampParser {
             .then(|| (i64::from(days) * SECONDS_PER_DAY + i64::from(seconds)) * MICROS_PER_SECOND)
     }
 
+    const SEVERAL: bool = true;
+
+    #[inline(always)]
+    fn several<L: Lanes>(&mut self, data: &[u8], spans: Spans<L>) -> Option<L> {
+        let starts = spans.starts;
+        let of = |word| starts.splat(word);
+        if !spans.lengths().xor(of(19)).is_zero() {
+            return None;
+        }
+        let dates = starts.plus(of(3)).load(data)?;
+        let separators = dates.down(of(56));
+        let known = separators.equal(of(u64::from(b' '))).or(separators.equal(of(u64::from(b'T'))));
+        if known.signs().count_ones() as usize != L::COUNT {
+            return None;
+        }
+        let days = self.month.days(starts.load(data)?, dates.down(of(40)))?;
+        let seconds = lanes::times_of_day(starts.plus(of(11)).load(data)?)?;
+        let first = i64::from(self.month.before) * SECONDS_PER_DAY * MICROS_PER_SECOND;
+        let seconds = days.times(of(SECONDS_PER_DAY as u64)).plus(seconds);
+        Some(seconds.times(of(MICROS_PER_SECOND as u64)).plus(of(first as u64)))
+    }
+
+    #[inline(always)]
+    fn value(word: u64) -> i64 {
+        word as i64
+    }
+
     fn slow(&self, text: &[u8]) -> Result<i64, Reason> {
         timestamp(text).ok_or_else(|| Reason::NotTimestamp { found: found(text) })
     }
@@ -45,6 +73,25 @@ impl Parser for DateParser {
     #[inline(always)]
     fn fast(&mut self, data: &[u8], start: usize, end: usize) -> Option<i32> {
         self.month.day(data[start..end].try_into().ok()?)
+    }
+
+    const SEVERAL: bool = true;
+
+    #[inline(always)]
+    fn several<L: Lanes>(&mut self, data: &[u8], spans: Spans<L>) -> Option<L> {
+        let starts = spans.starts;
+        let of = |word| starts.splat(word);
+        if !spans.lengths().xor(of(10)).is_zero() {
+            return None;
+        }
+        let days = starts.plus(of(2)).load(data)?.down(of(48));
+        let days = self.month.days(starts.load(data)?, days)?;
+        Some(days.plus(of(i64::from(self.month.before) as u64)))
+    }
+
+    #[inline(always)]
+    fn value(word: u64) -> i32 {
+        word as i32
     }
 
     fn slow(&self, text: &[u8]) -> Result<i32, Reason> {
@@ -115,6 +162,16 @@ impl Month {
         }
         let day = tens * 10 + ones;
         (day.wrapping_sub(1) < self.length).then(|| self.before + i32::from(day))
+    }
+
+    /// The days of several dates of this month, of which the first eight and the last two characters are given. None if one
+    /// is of another month or does not exist.
+    #[inline(always)]
+    fn days<L: Lanes>(&self, months: L, days: L) -> Option<L> {
+        if !months.xor(months.splat(self.text)).is_zero() {
+            return None;
+        }
+        lanes::days_of_month(days, self.length)
     }
 
     #[cold]

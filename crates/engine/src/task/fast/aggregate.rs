@@ -215,3 +215,124 @@ impl ExecutionPlan for PartialGroups {
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), batches)))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use datafusion::arrow::array::{Date32Array, Decimal128Array, Int64Array, StringViewArray};
+    use datafusion::arrow::util::display::array_value_to_string;
+    use datafusion::datasource::memory::MemorySourceConfig;
+    use datafusion::functions_aggregate::average::avg_udaf;
+    use datafusion::functions_aggregate::count::count_udaf;
+    use datafusion::functions_aggregate::min_max::max_udaf;
+    use datafusion::functions_aggregate::sum::sum_udaf;
+    use datafusion::physical_expr::aggregate::AggregateExprBuilder;
+    use datafusion::physical_expr::expressions::col;
+    use datafusion::physical_plan::aggregates::PhysicalGroupBy;
+    use datafusion::prelude::SessionConfig;
+
+    use super::*;
+    use crate::task::run::run_plan;
+
+    /// Batches of random rows; keys have about `values` values each, with nulls among them.
+    fn rows(values: u64, batches: usize) -> Vec<RecordBatch> {
+        let mut state = 11u64;
+        let mut random = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        let batch = |_| {
+            let count = 700;
+            let mut numbers = |bound: u64| -> Vec<Option<i64>> {
+                (0..count).map(|_| (random(9) > 0).then(|| random(bound) as i64 - 5)).collect()
+            };
+            let store: Int64Array = numbers(values).into();
+            let day: Date32Array = numbers(values).into_iter().map(|n| n.map(|n| n as i32)).collect();
+            let amount: Decimal128Array = numbers(1 << 40).into_iter().map(|n| n.map(i128::from)).collect();
+            let name: StringViewArray = numbers(40).into_iter().map(|n| n.map(|n| format!("name {n}"))).collect();
+            let columns: [(&str, ArrayRef); 4] = [
+                ("store", Arc::new(store)),
+                ("day", Arc::new(day)),
+                ("amount", Arc::new(amount.with_precision_and_scale(15, 3).unwrap())),
+                ("name", Arc::new(name)),
+            ];
+            RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap()
+        };
+        (0..batches).map(batch).collect()
+    }
+
+    /// The first half of an aggregation by DataFusion.
+    fn partial(keys: &[&str], batches: Vec<RecordBatch>) -> AggregateExec {
+        let schema = rows(1, 1)[0].schema();
+        let input = MemorySourceConfig::try_new_exec(&[batches], Arc::clone(&schema), None).unwrap();
+        let keys = keys.iter().map(|key| (col(key, &schema).unwrap(), (*key).to_owned())).collect();
+        let of = |function, column: &str| {
+            let expr = AggregateExprBuilder::new(function, vec![col(column, &schema).unwrap()]);
+            Arc::new(expr.schema(Arc::clone(&schema)).alias("a").build().unwrap())
+        };
+        let aggregates = vec![
+            of(count_udaf(), "name"),
+            of(sum_udaf(), "amount"),
+            of(max_udaf(), "name"),
+            of(avg_udaf(), "amount"),
+            of(max_udaf(), "day"),
+        ];
+        let filters = vec![None; aggregates.len()];
+        let groups = PhysicalGroupBy::new_single(keys);
+        AggregateExec::try_new(AggregateMode::Partial, groups, aggregates, filters, input, schema).unwrap()
+    }
+
+    /// Whole aggregation: the second half over `first`. Rows as texts, sorted.
+    fn answer(aggregate: &AggregateExec, first: Plan, config: &SessionConfig) -> Vec<String> {
+        let groups = aggregate.group_expr().as_final();
+        let (aggregates, filters) = (aggregate.aggr_expr().to_vec(), aggregate.filter_expr().to_vec());
+        let schema = aggregate.input_schema();
+        let last = AggregateExec::try_new(AggregateMode::Final, groups, aggregates, filters, first, schema).unwrap();
+        let context = Arc::new(TaskContext::default().with_session_config(config.clone()));
+        let mut lines = Vec::new();
+        let last: Plan = Arc::new(last);
+        run_plan(&last, &context, |batch| {
+            lines.extend((0..batch.num_rows()).map(|row| {
+                let cells = batch.columns().iter().map(|column| array_value_to_string(column, row).unwrap());
+                cells.collect::<Vec<_>>().join(" | ")
+            }));
+            Ok(())
+        })
+        .unwrap();
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn groups_and_what_is_computed_of_them_are_datafusions() {
+        let mut config = SessionConfig::new();
+        // So that grouping is found to be in vain with many keys.
+        config.options_mut().execution.skip_partial_aggregation_probe_rows_threshold = 1500;
+        for values in [1, 7, 200, 1 << 30] {
+            for (keys, batches) in
+                [(&["store"][..], 5), (&["day", "store"], 5), (&["store", "day", "store"], 1), (&["day"], 0)]
+            {
+                let aggregate = partial(keys, rows(values, batches));
+                let ours = PartialGroups::instead_of(&aggregate).unwrap().unwrap();
+                let expected = answer(&aggregate, Arc::new(partial(keys, rows(values, batches))), &config);
+                assert_eq!(expected.is_empty(), batches == 0);
+                assert_eq!(answer(&aggregate, Arc::new(ours), &config), expected, "{keys:?} of {values}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_here_stays_as_it_is() {
+        let aggregate = partial(&["name"], rows(3, 1));
+        assert!(PartialGroups::instead_of(&aggregate).unwrap().is_none(), "keys are text");
+        let five = partial(&["store", "day", "store", "day", "store"], rows(3, 1));
+        assert!(PartialGroups::instead_of(&five).unwrap().is_none(), "too many keys");
+        let whole = partial(&["store"], rows(3, 1));
+        let (aggregates, filters) = (whole.aggr_expr().to_vec(), whole.filter_expr().to_vec());
+        let input = Arc::clone(whole.input());
+        let keys = whole.group_expr().clone();
+        let single =
+            AggregateExec::try_new(AggregateMode::Single, keys, aggregates, filters, input, whole.input_schema());
+        assert!(PartialGroups::instead_of(&single.unwrap()).unwrap().is_none(), "not the first half");
+    }
+}
