@@ -11,7 +11,7 @@ use memchr::{memchr, memchr_iter};
 
 use crate::index;
 use crate::index::scalar::{Exact, Scan};
-use crate::limits::{LOOKAHEAD_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES};
+use crate::limits::{LOOKAHEAD_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES, READ_BYTES};
 use crate::simd::Simd;
 use crate::{Error, Header, Layout, Spares, header};
 
@@ -51,6 +51,15 @@ pub struct Chunker<R> {
     byte: u64,
     line: u64,
     spares: Spares,
+}
+
+/// Records at the front of the buffer.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    /// Where the last one ends.
+    end: usize,
+    records: u64,
+    newlines: u64,
 }
 
 /// Where a chunk ends.
@@ -122,12 +131,11 @@ impl<R: Read> Chunker<R> {
             self.start()?;
         }
         loop {
-            // One byte more tells whether the file ends with the window.
-            self.fill(self.target + 1)?;
+            let found = self.read()?;
             if self.buffer.is_empty() {
                 return Ok(None);
             }
-            let cut = self.cut()?;
+            let cut = self.cut(found)?;
             let records = cut.records;
             let (byte, line) = (self.byte, self.line);
             let data = self.split_off(cut)?;
@@ -143,6 +151,7 @@ impl<R: Read> Chunker<R> {
     /// Reads the byte order mark and the header.
     fn start(&mut self) -> Result<(), Error> {
         self.layout.check()?;
+        self.buffer = self.spares.take(self.target + 1);
         self.fill(self.target.max(BOM.len()))?;
         if self.byte == 0 && self.buffer.starts_with(BOM) {
             self.buffer.drain(..BOM.len());
@@ -205,17 +214,38 @@ impl<R: Read> Chunker<R> {
         self.fill((have + step).min(start + self.limit + 1).max(have + 1))
     }
 
-    /// Finds the end of the chunk that starts at the buffer's front.
-    fn cut(&mut self) -> Result<Cut, Error> {
+    /// Reads what may belong to the next chunk, and splits it into records on the way as far as that is easy.
+    fn read(&mut self) -> Result<Found, Error> {
+        let mut found = Found::default();
+        let mut easy = true;
+        // One byte more tells whether the file ends with the window.
+        while self.buffer.len() <= self.target && !self.eof {
+            self.fill((self.buffer.len() + READ_BYTES).min(self.target + 1))?;
+            if easy {
+                easy = !self.split(&mut found);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Splits the window's records from where the last one was found. Returns whether something hard is in the way.
+    fn split(&mut self, found: &mut Found) -> bool {
+        let window = self.target.min(self.buffer.len());
+        let more = index::split(self.simd, &self.buffer[..window], found.end, self.layout.delimiter, self.limit);
+        found.end = more.end;
+        found.records += more.records;
+        found.newlines += more.newlines;
+        more.trouble
+    }
+
+    /// Finds the end of the chunk that starts at the buffer's front, of which some records are found already.
+    fn cut(&mut self, mut found: Found) -> Result<Cut, Error> {
         self.exact.forget();
-        let (mut end, mut records, mut newlines) = (0, 0, 0);
         let cut = |end, records, newlines| Ok(Cut { keep: end, next: Some(end), records, newlines });
         loop {
             let window = self.target.min(self.buffer.len());
-            let found = index::split(self.simd, &self.buffer[..window], end, self.layout.delimiter, self.limit);
-            end = found.end;
-            records += found.records;
-            newlines += found.newlines;
+            self.split(&mut found);
+            let Found { end, records, newlines } = found;
             let last = self.eof && window == self.buffer.len();
             // A record whose first line does not end in the window ends beyond it, whatever follows.
             if end == window || (end > 0 && !last && memchr(b'\n', &self.buffer[end..window]).is_none()) {
@@ -232,9 +262,9 @@ impl<R: Read> Chunker<R> {
             };
             match next {
                 Some(next) if next <= window => {
-                    newlines += memchr_iter(b'\n', &self.buffer[end..next]).count() as u64;
-                    records += record;
-                    end = next;
+                    found.newlines += memchr_iter(b'\n', &self.buffer[end..next]).count() as u64;
+                    found.records += record;
+                    found.end = next;
                 }
                 _ if end > 0 => return cut(end, records, newlines),
                 _ => {
@@ -251,7 +281,8 @@ impl<R: Read> Chunker<R> {
         let next = cut.next.unwrap_or(self.buffer.len());
         let tail = &self.buffer[next..];
         let more = if self.eof { 0 } else { self.target + 1 };
-        let mut rest = self.spares.take(tail.len().max(more));
+        let needed = tail.len().max(more);
+        let mut rest = if needed > 0 { self.spares.take(needed) } else { Vec::new() };
         rest.extend_from_slice(tail);
         let mut data = std::mem::replace(&mut self.buffer, rest);
         data.truncate(cut.keep);

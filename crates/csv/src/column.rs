@@ -279,7 +279,7 @@ impl<P: Parser> Typed<P> {
             return None;
         }
         let words = self.parser.several(data, spans)?.words();
-        self.values.extend(words.as_ref().iter().map(|word| P::value(*word)));
+        append(&mut self.values, words.as_ref().iter().map(|word| P::value(*word)));
         Some(valid)
     }
 
@@ -341,6 +341,21 @@ impl<P: Parser> Typed<P> {
         let array = PrimitiveArray::<T>::new(values, self.valid.take());
         Arc::new(array.with_data_type(column.kind.data_type()))
     }
+}
+
+/// Appends a few values. `Vec::extend` does the same, but is not always inlined.
+#[inline(always)]
+fn append<T>(values: &mut Vec<T>, more: impl ExactSizeIterator<Item = T>) {
+    let count = more.len();
+    values.reserve(count);
+    let (len, spare) = (values.len(), &mut values.spare_capacity_mut()[..count]);
+    let mut written = 0;
+    for (slot, value) in spare.iter_mut().zip(more) {
+        slot.write(value);
+        written += 1;
+    }
+    // SAFETY: so many values were just written behind the others, into capacity that there is.
+    unsafe { values.set_len(len + written) };
 }
 
 /// The way that handles every field: quotes, spaces, nulls, then the slow parser.

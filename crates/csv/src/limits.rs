@@ -14,7 +14,10 @@ pub const MAX_REJECT_CHARS: usize = 200;
 pub const MAX_FOUND_CHARS: usize = 60;
 
 /// Bytes that the decoder indexes and parses at a time, so that both passes find them in the cache.
-pub(crate) const WINDOW_BYTES: usize = 32 << 10;
+pub(crate) const WINDOW_BYTES: usize = 16 << 10;
+
+/// Bytes that a chunker reads before it looks at them, while they are still in the cache.
+pub(crate) const READ_BYTES: usize = 256 << 10;
 
 /// The first step when a chunker must look past the end of its chunk to know where a record ends.
 pub(crate) const LOOKAHEAD_BYTES: usize = 64 << 10;

@@ -10,3 +10,9 @@ pub const MAX_SQL_BYTES: u64 = 1 << 20;
 pub const BATCH_ROWS: usize = 16 * 1024;
 /// How often a leaf plan is run before its instance is replaced: DataFusion's operators keep a few counters per run.
 pub const RUNS_PER_INSTANCE: usize = 128;
+/// So many rows of a chunk tell whether grouping makes them fewer.
+pub const PROBE_ROWS: usize = 2048;
+/// It does not if so many of them are groups of their own. Among more rows more are alike, so this is nearly all.
+pub const PROBE_SHARE: f64 = 0.98;
+/// An aggregation in memory holds at most so many times the bytes of its input.
+pub const GROUPS_PER_INPUT: usize = 4;

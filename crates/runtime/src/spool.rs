@@ -48,6 +48,8 @@ pub struct Spool {
     budget: Arc<Budget>,
     entries: BTreeMap<(Source, u32), Held>,
     in_memory: usize,
+    /// In memory and on disk.
+    bytes: usize,
     rows: u64,
     file: Option<Arc<SpillFile>>,
 }
@@ -68,7 +70,7 @@ struct SpillFile {
 impl Spool {
     /// An empty spool.
     pub fn new(budget: Arc<Budget>) -> Self {
-        Self { budget, entries: BTreeMap::new(), in_memory: 0, rows: 0, file: None }
+        Self { budget, entries: BTreeMap::new(), in_memory: 0, bytes: 0, rows: 0, file: None }
     }
 
     /// How many rows are here.
@@ -86,6 +88,7 @@ impl Spool {
         let bytes = batch.get_array_memory_size();
         self.rows += batch.num_rows() as u64;
         self.in_memory += bytes;
+        self.bytes += bytes;
         let used = self.budget.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let sequence = self.entries.range((source, 0)..=(source, u32::MAX)).next_back().map_or(0, |((_, n), _)| n + 1);
         self.entries.insert((source, sequence), Held::Memory(batch));
@@ -111,6 +114,7 @@ impl Spool {
             Held::Disk { .. } => true,
         });
         self.rows -= taken.iter().map(|batch| batch.num_rows() as u64).sum::<u64>();
+        self.bytes -= self.in_memory;
         self.release();
         taken
     }
@@ -158,6 +162,7 @@ impl Spool {
         let entries = std::mem::take(&mut self.entries).into_values().collect();
         SpooledRows {
             entries,
+            bytes: self.bytes,
             _lease: Lease { budget: Arc::clone(&self.budget), bytes: std::mem::take(&mut self.in_memory) },
         }
     }
@@ -173,6 +178,7 @@ impl Drop for Spool {
 #[derive(Debug)]
 pub struct SpooledRows {
     entries: Vec<Held>,
+    bytes: usize,
     _lease: Lease,
 }
 
@@ -194,6 +200,10 @@ impl EdgeInput for SpooledRows {
             Held::Memory(batch) => Ok(batch),
             Held::Disk { file, offset } => file.read(offset),
         }))
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Classify, Masks, Stretch, index_with, split_with};
 /// [`Simd::Avx2`](crate::simd::Simd) must have been detected.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 pub(super) unsafe fn split(data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
-    split_with(Avx2 { delimiter }, data, from, limit)
+    split_with(Avx2 { delimiter }, data, from, delimiter, limit)
 }
 
 /// # Safety

@@ -14,7 +14,7 @@ use super::{Classify, Masks, SLACK, Stretch, index_with, split_with};
 /// [`Simd::Avx512`](crate::simd::Simd) must have been detected.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")]
 pub(super) unsafe fn split(data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
-    split_with(Avx512 { delimiter }, data, from, limit)
+    split_with(Avx512 { delimiter }, data, from, delimiter, limit)
 }
 
 /// # Safety

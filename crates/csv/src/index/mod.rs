@@ -41,7 +41,7 @@ pub(crate) fn split(simd: Simd, data: &[u8], from: usize, delimiter: u8, limit: 
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Simd::Avx2` is only made after asking the processor.
         Simd::Avx2 => unsafe { avx2::split(data, from, delimiter, limit) },
-        Simd::Portable => split_with(portable::Portable::new(delimiter), data, from, limit),
+        Simd::Portable => split_with(portable::Portable::new(delimiter), data, from, delimiter, limit),
     }
 }
 
@@ -128,6 +128,12 @@ struct Quoting {
 impl Carry {
     const RECORD_START: Carry = Carry { inside: 0, field_start: 1, closed: 0, closed_cr: 0 };
 
+    /// Whether no quote before the block says anything about it.
+    #[inline(always)]
+    fn is_outside(&self) -> bool {
+        self.inside | self.closed | self.closed_cr == 0
+    }
+
     #[inline(always)]
     fn step(&mut self, masks: Masks) -> Quoting {
         let before_open = masks.delimiter | masks.newline | masks.quote;
@@ -170,15 +176,87 @@ fn below(bits: u64) -> u64 {
     !bits & bits.wrapping_sub(1)
 }
 
+/// Blocks that are looked at together for lines without quotes and carriage returns.
+const RUN_BLOCKS: usize = 8;
+/// Runs that are taken at once at most: what is too long for a record must be found.
+const MAX_RUNS: usize = 128;
+/// Bytes behind a quote that are split the general way, before lines without quotes are looked for again: where such lines
+/// are rare, ever more.
+const MIN_PATIENCE: usize = 512;
+const MAX_PATIENCE: usize = 64 << 10;
+
+/// Lines without quotes and carriage returns: every newline ends one.
+#[derive(Default)]
+struct PlainLines {
+    /// A multiple of a run.
+    bytes: usize,
+    ends: u64,
+    /// Those that end an empty line.
+    blanks: u64,
+    /// Behind the last newline.
+    last_end: Option<usize>,
+}
+
+/// Finds such lines at the front of `data`. `after_end`: whether the byte before it ended a line.
 #[inline(always)]
-fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize) -> Stretch {
+fn plain_lines<C: Classify>(classify: C, data: &[u8], after_end: u64) -> PlainLines {
+    let mut lines = PlainLines::default();
+    let mut after_end = after_end;
+    for run in data.chunks_exact(64 * RUN_BLOCKS).take(MAX_RUNS) {
+        let (mut odd, mut ends, mut blanks, mut after) = (0, 0, 0, after_end);
+        let mut last_end = lines.last_end;
+        for (place, block) in run.chunks_exact(64).enumerate() {
+            let masks = classify.masks(block.try_into().expect("the slice has 64 bytes"));
+            odd |= masks.quote | masks.cr;
+            ends += masks.newline.count_ones();
+            blanks += (masks.newline & (masks.newline << 1 | after)).count_ones();
+            after = masks.newline >> 63;
+            let end = lines.bytes + 64 * place + 64 - masks.newline.leading_zeros() as usize;
+            last_end = if masks.newline == 0 { last_end } else { Some(end) };
+        }
+        if odd != 0 {
+            break;
+        }
+        lines.bytes += run.len();
+        lines.ends += u64::from(ends);
+        lines.blanks += u64::from(blanks);
+        (lines.last_end, after_end) = (last_end, after);
+    }
+    lines
+}
+
+#[inline(always)]
+fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
     let mut found = Stretch { end: from, records: 0, newlines: 0, crlf: false, trouble: false };
     let mut carry = Carry::RECORD_START;
     let mut newlines = 0;
     // Whether the byte before the block ended a record, and whether the two before it did and were `\n\r`.
     let (mut after_end, mut after_end_cr) = (1, 0);
     let mut at = from;
+    // Where to look for lines without quotes again, and how far from there when there are some.
+    let (mut try_at, mut patience) = (from, MIN_PATIENCE);
     while at < data.len() {
+        if at >= try_at && carry.is_outside() && after_end_cr == 0 {
+            let lines = plain_lines(classify, &data[at..], after_end);
+            let whole = at + lines.last_end.unwrap_or(0);
+            // The longest line is shorter than all of them, and what is before and behind them is looked at below.
+            if lines.bytes > 0 && at + lines.bytes - found.end <= limit {
+                if lines.last_end.is_some() {
+                    found.end = whole;
+                    found.records += lines.ends - lines.blanks;
+                    found.newlines = newlines + lines.ends;
+                }
+                newlines += lines.ends;
+                at += lines.bytes;
+                after_end = u64::from(found.end == at);
+                let last = data[at - 1];
+                carry.field_start = u64::from(last == delimiter || last == b'\n');
+                patience = MIN_PATIENCE;
+                continue;
+            }
+            try_at = at + patience;
+            patience = (2 * patience).min(MAX_PATIENCE);
+        }
         if at + 64 - found.end > limit {
             found.trouble = true;
             break;

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{Result, internal_err};
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use tenaz_core::{Partition, Source, StageId};
 
+use super::fast::faster;
 use super::run::{MergeShare, run_plan, task_context};
 use super::{EdgeInput, MemoryEdge, TaskOutput};
 use crate::Error;
+use crate::limits::GROUPS_PER_INPUT;
 use crate::plan::source::TaskRows;
 use crate::plan::{JobPlan, session_config};
 
@@ -26,10 +29,14 @@ pub fn run_inner(
 ) -> Result<TaskOutput, Error> {
     let task = plan.stage(stage);
     let share = MergeShare::of(&task.plan);
+    let bytes = inputs.values().map(|input| input.bytes()).sum();
     let context = task_context(&session_config(), env, Arc::new(EdgeRows(inputs)), share);
     let source = Source::Task { stage, partition };
     let mut output = TaskOutput::new(partitions);
-    let instance = reset_plan_states(Arc::clone(&task.plan))?;
+    let mut instance = reset_plan_states(Arc::clone(&task.plan))?;
+    if groups_fit(bytes, env) {
+        instance = faster(instance)?;
+    }
     run_plan(&instance, &context, |batch| output.add(stage, &task.edge, Partition(0), source, batch))?;
     Ok(output)
 }
@@ -43,15 +50,28 @@ pub fn compact(
 ) -> Result<Vec<RecordBatch>, Error> {
     let Some(merge) = &plan.stage(edge).compaction else { return Ok(batches) };
     let input: Arc<dyn EdgeInput> = Arc::new(MemoryEdge(batches));
+    let bytes = input.bytes();
     let rows = Arc::new(EdgeRows(BTreeMap::from([(edge, input)])));
     let context = task_context(&session_config(), env, rows, MergeShare::Little);
     let mut merged = Vec::new();
-    let instance = reset_plan_states(Arc::clone(merge))?;
+    let mut instance = reset_plan_states(Arc::clone(merge))?;
+    if groups_fit(bytes, env) {
+        instance = faster(instance)?;
+    }
     run_plan(&instance, &context, |batch| {
         merged.push(batch);
         Ok(())
     })?;
     Ok(merged)
+}
+
+/// Whether all groups of so many bytes of rows fit into the memory of a task. If not, DataFusion's aggregation spills.
+fn groups_fit(bytes: usize, env: &RuntimeEnv) -> bool {
+    match env.memory_pool.memory_limit() {
+        MemoryLimit::Finite(limit) => bytes.saturating_mul(GROUPS_PER_INPUT) <= limit,
+        MemoryLimit::Infinite => true,
+        MemoryLimit::Unknown => false,
+    }
 }
 
 pub(super) struct EdgeRows(pub(super) BTreeMap<StageId, Arc<dyn EdgeInput>>);

@@ -23,6 +23,8 @@ pub use sort::sort_rows;
 pub trait EdgeInput: Debug + Send + Sync {
     /// The rows, in the order of their sources.
     fn batches(&self) -> Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+    /// The memory that all of them take.
+    fn bytes(&self) -> usize;
 }
 
 /// Rows that are held in memory.
@@ -32,5 +34,9 @@ pub struct MemoryEdge(pub Vec<RecordBatch>);
 impl EdgeInput for MemoryEdge {
     fn batches(&self) -> Box<dyn Iterator<Item = Result<RecordBatch>> + Send> {
         Box::new(self.0.clone().into_iter().map(Ok))
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.iter().map(RecordBatch::get_array_memory_size).sum()
     }
 }

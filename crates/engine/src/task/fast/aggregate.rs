@@ -1,14 +1,16 @@
-//! The first half of an aggregation, over the rows of one chunk, for keys that are numbers, dates or times.
+//! Aggregations by keys that are numbers, dates or times.
 //!
 //! DataFusion's own finds the group of a row column by column through several general steps; for keys of a few words one
 //! loop does. What is computed per group stays with DataFusion's accumulators.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::PhysicalExpr;
@@ -23,23 +25,54 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::groups::{self, Groups};
 use super::{Expr, Plan, faster_expr, keys};
+use crate::limits::{BATCH_ROWS, PROBE_ROWS, PROBE_SHARE};
 
-/// Groups the rows of a chunk.
+/// Groups rows.
 #[derive(Debug, Clone)]
-pub(super) struct PartialGroups {
+pub(super) struct WordGroups {
     keys: Arc<[Expr]>,
-    aggregates: Arc<[Arc<AggregateFunctionExpr>]>,
+    aggregates: Arc<[Aggregate]>,
+    mode: Mode,
     input: Plan,
     properties: Arc<PlanProperties>,
 }
 
-impl PartialGroups {
+#[derive(Debug, Clone)]
+struct Aggregate {
+    function: Arc<AggregateFunctionExpr>,
+    /// The columns of the input that are its state, if the input has states.
+    states: Range<usize>,
+}
+
+/// What comes in and what goes out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Rows in, states out.
+    First,
+    /// States in, fewer states out.
+    Between,
+    /// States in, values out.
+    Last,
+}
+
+impl Mode {
+    fn of(mode: &AggregateMode) -> Option<Self> {
+        match mode {
+            AggregateMode::Partial => Some(Self::First),
+            AggregateMode::PartialReduce => Some(Self::Between),
+            AggregateMode::Final | AggregateMode::FinalPartitioned => Some(Self::Last),
+            _ => None,
+        }
+    }
+}
+
+impl WordGroups {
     /// The same as `aggregate`, if it is one that is known here.
     pub(super) fn instead_of(aggregate: &AggregateExec) -> Result<Option<Self>> {
+        let Some(mode) = Mode::of(aggregate.mode()) else { return Ok(None) };
         let keys = aggregate.group_expr();
-        let schema = aggregate.input_schema();
-        let plain = *aggregate.mode() == AggregateMode::Partial
-            && *aggregate.input_order_mode() == InputOrderMode::Linear
+        let schema = aggregate.input().schema();
+        let plain = *aggregate.input_order_mode() == InputOrderMode::Linear
             && aggregate.limit_options().is_none()
             && keys.is_single()
             && (1..=groups::MAX_COLUMNS).contains(&keys.expr().len())
@@ -53,10 +86,18 @@ impl PartialGroups {
                 return Ok(None);
             }
         }
+        let mut next = keys.expr().len();
+        let aggregates = aggregate.aggr_expr().iter().map(|function| {
+            let states = next..next + function.state_fields()?.len();
+            next = states.end;
+            Ok(Aggregate { function: Arc::clone(function), states })
+        });
+        let aggregates = aggregates.collect::<Result<_>>()?;
         let keys = keys.expr().iter().map(|(key, _)| Ok(faster_expr(Arc::clone(key))?.data));
         Ok(Some(Self {
             keys: keys.collect::<Result<_>>()?,
-            aggregates: aggregate.aggr_expr().into(),
+            aggregates,
+            mode,
             input: Arc::clone(aggregate.input()),
             properties: Arc::clone(aggregate.properties()),
         }))
@@ -65,30 +106,36 @@ impl PartialGroups {
 
 /// What the rows so far have come to.
 struct State {
-    plan: PartialGroups,
+    plan: WordGroups,
     groups: Box<dyn Groups>,
     accumulators: Vec<Box<dyn GroupsAccumulator>>,
     rows: usize,
     /// Where each row of a batch belongs; only its memory is kept.
     places: Vec<usize>,
+    memory: MemoryReservation,
 }
 
 impl State {
-    fn new(plan: PartialGroups) -> Result<Self> {
+    fn new(plan: WordGroups, context: &TaskContext) -> Result<Self> {
         let groups = groups::groups(plan.keys.len()).expect("checked when the plan was made");
-        let accumulators = plan.aggregates.iter().map(|a| a.create_groups_accumulator());
+        let accumulators = plan.aggregates.iter().map(|a| a.function.create_groups_accumulator());
         let accumulators = accumulators.collect::<Result<_>>()?;
-        Ok(Self { plan, groups, accumulators, rows: 0, places: Vec::new() })
+        let memory = MemoryConsumer::new("WordGroups").register(context.memory_pool());
+        Ok(Self { plan, groups, accumulators, rows: 0, places: Vec::new(), memory })
     }
 
     fn keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.plan.keys.iter().map(|key| key.evaluate(batch)?.into_array(batch.num_rows())).collect()
     }
 
+    /// What each accumulator gets: arguments, or states.
     fn arguments(&self, batch: &RecordBatch) -> Result<Vec<Vec<ArrayRef>>> {
         let evaluate = |expr: Expr| expr.evaluate(batch)?.into_array(batch.num_rows());
-        let aggregates = self.plan.aggregates.iter();
-        aggregates.map(|a| a.expressions().into_iter().map(evaluate).collect()).collect()
+        let of = |aggregate: &Aggregate| match self.plan.mode {
+            Mode::First => aggregate.function.expressions().into_iter().map(evaluate).collect(),
+            Mode::Between | Mode::Last => Ok(batch.columns()[aggregate.states.clone()].to_vec()),
+        };
+        self.plan.aggregates.iter().map(of).collect()
     }
 
     fn add(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -101,17 +148,24 @@ impl State {
         self.groups.find(&words, &nulls, &mut self.places);
         let groups = self.groups.len();
         for (accumulator, arguments) in self.accumulators.iter_mut().zip(&arguments) {
-            accumulator.update_batch(arguments, &self.places, None, groups)?;
+            match self.plan.mode {
+                Mode::First => accumulator.update_batch(arguments, &self.places, None, groups)?,
+                Mode::Between | Mode::Last => accumulator.merge_batch(arguments, &self.places, groups)?,
+            }
         }
         self.rows += batch.num_rows();
+        let held = self.groups.size() + self.accumulators.iter().map(|a| a.size()).sum::<usize>();
+        // Whoever chose this plan knows that there is room.
+        self.memory.resize(held);
         Ok(())
     }
 
     /// Whether grouping hardly makes the rows fewer, so that the rest is better sent as it is.
     fn is_in_vain(&self, context: &TaskContext) -> bool {
         let options = &context.session_config().options().execution;
-        self.rows >= options.skip_partial_aggregation_probe_rows_threshold
-            && self.groups.len() as f64 >= self.rows as f64 * options.skip_partial_aggregation_probe_ratio_threshold
+        let known_better = self.rows >= options.skip_partial_aggregation_probe_rows_threshold;
+        let share = if known_better { options.skip_partial_aggregation_probe_ratio_threshold } else { PROBE_SHARE };
+        self.plan.mode == Mode::First && self.rows >= PROBE_ROWS && self.groups.len() as f64 >= self.rows as f64 * share
     }
 
     fn batch(&self, mut columns: Vec<ArrayRef>, states: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
@@ -134,48 +188,62 @@ impl State {
         let keys = (0..self.plan.keys.len())
             .map(|column| keys::column(schema.field(column).data_type(), self.groups.keys(column)));
         let keys = keys.collect::<Result<_>>()?;
-        let states = self.accumulators.iter_mut().map(|accumulator| accumulator.state(EmitTo::All));
-        let states = states.collect::<Result<Vec<_>>>()?.concat();
-        self.batch(keys, states, self.groups.len())
+        let results = self.accumulators.iter_mut().map(|accumulator| match self.plan.mode {
+            Mode::First | Mode::Between => accumulator.state(EmitTo::All),
+            Mode::Last => Ok(vec![accumulator.evaluate(EmitTo::All)?]),
+        });
+        let results = results.collect::<Result<Vec<_>>>()?.concat();
+        self.batch(keys, results, self.groups.len())
     }
 }
 
-/// Reads all of a chunk: its groups are few or fit where its rows did.
+/// Reads all rows: their groups fit where the rows did.
 async fn run(
-    plan: PartialGroups,
+    plan: WordGroups,
     mut rows: SendableRecordBatchStream,
     context: Arc<TaskContext>,
 ) -> Result<Vec<RecordBatch>> {
-    let mut state = State::new(plan)?;
+    let mut state = State::new(plan, &context)?;
     let mut output = Vec::new();
     while let Some(batch) = rows.next().await {
-        let batch = batch?;
-        if !output.is_empty() {
-            output.push(state.ungrouped(&batch)?);
-            continue;
+        let mut batch = batch?;
+        // A few rows tell whether it is worth while to group the others.
+        if output.is_empty() && state.plan.mode == Mode::First && state.rows == 0 && batch.num_rows() > PROBE_ROWS {
+            state.add(&batch.slice(0, PROBE_ROWS))?;
+            batch = batch.slice(PROBE_ROWS, batch.num_rows() - PROBE_ROWS);
         }
-        state.add(&batch)?;
-        if state.is_in_vain(&context) {
+        if output.is_empty() && state.is_in_vain(&context) {
             output.push(state.grouped()?);
+        }
+        if output.is_empty() {
+            state.add(&batch)?;
+        } else {
+            output.push(state.ungrouped(&batch)?);
         }
     }
     if output.is_empty() && state.groups.len() > 0 {
         output.push(state.grouped()?);
     }
-    Ok(output)
+    if state.plan.mode == Mode::Last { Ok(output.iter().flat_map(in_slices).collect()) } else { Ok(output) }
 }
 
-impl DisplayAs for PartialGroups {
+/// The rows in pieces that stay in the cache while several operators work on them.
+fn in_slices(batch: &RecordBatch) -> impl Iterator<Item = RecordBatch> {
+    let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
+    starts.map(|start| batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start)))
+}
+
+impl DisplayAs for WordGroups {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let keys: Vec<String> = self.keys.iter().map(ToString::to_string).collect();
-        let aggregates: Vec<&str> = self.aggregates.iter().map(|a| a.name()).collect();
-        write!(f, "PartialGroups: by [{}], [{}]", keys.join(", "), aggregates.join(", "))
+        let aggregates: Vec<&str> = self.aggregates.iter().map(|a| a.function.name()).collect();
+        write!(f, "WordGroups: {:?}, by [{}], [{}]", self.mode, keys.join(", "), aggregates.join(", "))
     }
 }
 
-impl ExecutionPlan for PartialGroups {
+impl ExecutionPlan for WordGroups {
     fn name(&self) -> &str {
-        "PartialGroups"
+        "WordGroups"
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -190,7 +258,8 @@ impl ExecutionPlan for PartialGroups {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        for expr in self.keys.iter().cloned().chain(self.aggregates.iter().flat_map(|a| a.expressions())) {
+        let arguments = self.aggregates.iter().flat_map(|a| a.function.expressions());
+        for expr in self.keys.iter().cloned().chain(arguments) {
             if f(&expr)? == TreeNodeRecursion::Stop {
                 return Ok(TreeNodeRecursion::Stop);
             }
@@ -282,16 +351,18 @@ mod tests {
         AggregateExec::try_new(AggregateMode::Partial, groups, aggregates, filters, input, schema).unwrap()
     }
 
-    /// Whole aggregation: the second half over `first`. Rows as texts, sorted.
-    fn answer(aggregate: &AggregateExec, first: Plan, config: &SessionConfig) -> Vec<String> {
+    /// A later step of the same aggregation.
+    fn step(mode: AggregateMode, aggregate: &AggregateExec, before: Plan) -> AggregateExec {
         let groups = aggregate.group_expr().as_final();
         let (aggregates, filters) = (aggregate.aggr_expr().to_vec(), aggregate.filter_expr().to_vec());
-        let schema = aggregate.input_schema();
-        let last = AggregateExec::try_new(AggregateMode::Final, groups, aggregates, filters, first, schema).unwrap();
-        let context = Arc::new(TaskContext::default().with_session_config(config.clone()));
+        AggregateExec::try_new(mode, groups, aggregates, filters, before, aggregate.input_schema()).unwrap()
+    }
+
+    /// Rows as texts, sorted.
+    fn answer(plan: &Plan) -> Vec<String> {
+        let context = Arc::new(TaskContext::default().with_session_config(SessionConfig::new()));
         let mut lines = Vec::new();
-        let last: Plan = Arc::new(last);
-        run_plan(&last, &context, |batch| {
+        run_plan(plan, &context, |batch| {
             lines.extend((0..batch.num_rows()).map(|row| {
                 let cells = batch.columns().iter().map(|column| array_value_to_string(column, row).unwrap());
                 cells.collect::<Vec<_>>().join(" | ")
@@ -303,36 +374,52 @@ mod tests {
         lines
     }
 
+    fn ours(aggregate: &AggregateExec) -> Plan {
+        Arc::new(WordGroups::instead_of(aggregate).unwrap().unwrap())
+    }
+
     #[test]
     fn groups_and_what_is_computed_of_them_are_datafusions() {
-        let mut config = SessionConfig::new();
-        // So that grouping is found to be in vain with many keys.
-        config.options_mut().execution.skip_partial_aggregation_probe_rows_threshold = 1500;
         for values in [1, 7, 200, 1 << 30] {
             for (keys, batches) in
-                [(&["store"][..], 5), (&["day", "store"], 5), (&["store", "day", "store"], 1), (&["day"], 0)]
+                [(&["store"][..], 9), (&["day", "store"], 9), (&["store", "day", "store"], 1), (&["day"], 0)]
             {
-                let aggregate = partial(keys, rows(values, batches));
-                let ours = PartialGroups::instead_of(&aggregate).unwrap().unwrap();
-                let expected = answer(&aggregate, Arc::new(partial(keys, rows(values, batches))), &config);
+                let first = partial(keys, rows(values, batches));
+                let theirs: Plan = Arc::new(partial(keys, rows(values, batches)));
+                let theirs: Plan = Arc::new(step(AggregateMode::Final, &first, theirs));
+                let expected = answer(&theirs);
                 assert_eq!(expected.is_empty(), batches == 0);
-                assert_eq!(answer(&aggregate, Arc::new(ours), &config), expected, "{keys:?} of {values}");
+                // Every step ours, then only some.
+                let between = ours(&step(AggregateMode::PartialReduce, &first, ours(&first)));
+                let last = ours(&step(AggregateMode::FinalPartitioned, &first, Arc::clone(&between)));
+                assert_eq!(answer(&last), expected, "{keys:?} of {values}");
+                let last: Plan = Arc::new(step(AggregateMode::Final, &first, between));
+                assert_eq!(answer(&last), expected, "{keys:?} of {values}");
             }
+        }
+    }
+
+    #[test]
+    fn grouping_that_is_in_vain_is_given_up() {
+        for (values, given_up) in [(3, false), (1 << 30, true)] {
+            let first = partial(&["store"], rows(values, 9));
+            let lines = answer(&ours(&first)).len();
+            assert_eq!(lines > 9 * 700 / 2, given_up);
         }
     }
 
     #[test]
     fn what_is_not_known_here_stays_as_it_is() {
         let aggregate = partial(&["name"], rows(3, 1));
-        assert!(PartialGroups::instead_of(&aggregate).unwrap().is_none(), "keys are text");
+        assert!(WordGroups::instead_of(&aggregate).unwrap().is_none(), "keys are text");
         let five = partial(&["store", "day", "store", "day", "store"], rows(3, 1));
-        assert!(PartialGroups::instead_of(&five).unwrap().is_none(), "too many keys");
+        assert!(WordGroups::instead_of(&five).unwrap().is_none(), "too many keys");
         let whole = partial(&["store"], rows(3, 1));
         let (aggregates, filters) = (whole.aggr_expr().to_vec(), whole.filter_expr().to_vec());
         let input = Arc::clone(whole.input());
         let keys = whole.group_expr().clone();
         let single =
             AggregateExec::try_new(AggregateMode::Single, keys, aggregates, filters, input, whole.input_schema());
-        assert!(PartialGroups::instead_of(&single.unwrap()).unwrap().is_none(), "not the first half");
+        assert!(WordGroups::instead_of(&single.unwrap()).unwrap().is_none(), "not the first half");
     }
 }

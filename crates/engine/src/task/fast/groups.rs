@@ -10,8 +10,10 @@ pub(super) trait Groups: Send {
     fn find(&mut self, columns: &[&[u64]], nulls: &[Option<NullBuffer>], to: &mut Vec<usize>);
     /// How many groups there are.
     fn len(&self) -> usize;
-    /// The values of a key column, group by group.
-    fn keys(&self, column: usize) -> Vec<Option<u64>>;
+    /// Bytes that it holds.
+    fn size(&self) -> usize;
+    /// The values of a key column, group by group, and which are null.
+    fn keys(&self, column: usize) -> (Vec<u64>, Option<NullBuffer>);
 }
 
 /// The most key columns that there is a table for.
@@ -38,6 +40,9 @@ struct Table<const W: usize> {
 }
 
 const FIRST_SLOTS: usize = 1024;
+
+/// The most values from the least to the largest of a column for which a list of them is kept.
+const MAX_LISTED: u64 = 1024;
 
 /// Digits of pi. The numbers only have to look like none that data are likely to have.
 const MIX: [u64; MAX_COLUMNS + 1] =
@@ -74,6 +79,41 @@ impl<const W: usize> Table<W> {
         }
     }
 
+    /// The groups of rows of which at most one column is not the same everywhere, and that one has few values: neighbouring
+    /// rows are often of one month, and many keys are small numbers. A list takes the place of the table. Returns whether
+    /// the rows are like that.
+    fn find_by_one(&mut self, columns: [&[u64]; W], to: &mut Vec<usize>) -> bool {
+        let rows = columns[0].len();
+        let mut varying = None;
+        for (column, values) in columns.iter().enumerate() {
+            if values.iter().any(|value| *value != values[0]) && varying.replace(column).is_some() {
+                return false;
+            }
+        }
+        let Some(varying) = varying else {
+            if rows > 0 {
+                let group = self.group(columns.map(|column| column[0]), 0);
+                to.resize(to.len() + rows, group);
+            }
+            return true;
+        };
+        let values = columns[varying];
+        let (least, largest) = values.iter().fold((u64::MAX, 0), |(l, m), value| (l.min(*value), m.max(*value)));
+        if largest - least >= MAX_LISTED {
+            return false;
+        }
+        const UNKNOWN: usize = usize::MAX;
+        let mut list = [UNKNOWN; MAX_LISTED as usize];
+        to.extend(values.iter().enumerate().map(|(row, value)| {
+            let known = &mut list[(value - least) as usize];
+            if *known == UNKNOWN {
+                *known = self.group(columns.map(|column| column[row]), 0);
+            }
+            *known
+        }));
+        true
+    }
+
     #[cold]
     #[inline(never)]
     fn add(&mut self, slot: usize, key: [u64; W], nulls: u8) -> usize {
@@ -108,6 +148,9 @@ impl<const W: usize> Groups for Table<W> {
         assert!(columns.iter().all(|column| column.len() == rows));
         to.reserve(rows);
         if nulls.iter().all(Option::is_none) {
+            if self.find_by_one(columns, to) {
+                return;
+            }
             for row in 0..rows {
                 let group = self.group(columns.map(|column| column[row]), 0);
                 to.push(group);
@@ -126,9 +169,15 @@ impl<const W: usize> Groups for Table<W> {
         self.keys.len()
     }
 
-    fn keys(&self, column: usize) -> Vec<Option<u64>> {
-        let keys = self.keys.iter().zip(&self.nulls);
-        keys.map(|(key, nulls)| (nulls >> column & 1 == 0).then_some(key[column])).collect()
+    fn size(&self) -> usize {
+        self.slots.capacity() * size_of::<u32>() + self.keys.capacity() * size_of::<[u64; W]>() + self.nulls.capacity()
+    }
+
+    fn keys(&self, column: usize) -> (Vec<u64>, Option<NullBuffer>) {
+        let values = self.keys.iter().map(|key| key[column]).collect();
+        let is_null = |nulls: &u8| nulls >> column & 1 != 0;
+        let nulls = self.nulls.iter().any(is_null).then(|| self.nulls.iter().map(|nulls| !is_null(nulls)).collect());
+        (values, nulls)
     }
 }
 
@@ -180,9 +229,31 @@ mod tests {
             assert_eq!(found, expected);
         }
         assert_eq!(table.len(), reference.known.len());
-        let keys: Vec<Vec<Option<u64>>> = (0..width).map(|column| table.keys(column)).collect();
+        let keys: Vec<_> = (0..width).map(|column| table.keys(column)).collect();
         for (key, group) in reference.known {
-            assert!((0..width).all(|column| keys[column][group] == key[column]));
+            for (column, (values, nulls)) in keys.iter().enumerate() {
+                let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(group));
+                assert_eq!((!is_null).then_some(values[group]), key[column]);
+            }
+        }
+        assert!(table.size() >= table.len() * width * 8);
+    }
+
+    /// Rows that differ in one column only.
+    fn check_listed(width: usize, values: u64) {
+        let (mut table, mut reference) = (groups(width).expect("a table"), Reference::default());
+        for varying in 0..width {
+            for constant in [0, 7, u64::MAX] {
+                let value = |row: u64| (row * 37 % values.min(1100)).wrapping_sub(5).max(constant % 3);
+                let column = |c: usize| (0..900).map(|row| if c == varying { value(row) } else { constant }).collect();
+                let columns: Vec<Vec<u64>> = (0..width).map(column).collect();
+                let slices: Vec<&[u64]> = columns.iter().map(Vec::as_slice).collect();
+                let mut found = Vec::new();
+                table.find(&slices, &vec![None; width], &mut found);
+                let key = |row: usize| columns.iter().map(|column| Some(column[row])).collect();
+                let expected: Vec<usize> = (0..900).map(|row| reference.group(key(row))).collect();
+                assert_eq!(found, expected);
+            }
         }
     }
 
@@ -192,6 +263,7 @@ mod tests {
             for values in [1, 3, 40, 1 << 20] {
                 check(width, 3_000, values, false);
                 check(width, 3_000, values, true);
+                check_listed(width, values);
             }
         }
         check(2, 0, 1, false);

@@ -58,18 +58,16 @@ impl Words {
     }
 }
 
-/// The column that has these words; none is null.
-pub(super) fn column(data_type: &DataType, words: Vec<Option<u64>>) -> Result<ArrayRef> {
+/// The column that has these words.
+pub(super) fn column(data_type: &DataType, (words, nulls): (Vec<u64>, Option<NullBuffer>)) -> Result<ArrayRef> {
     let rows = words.len();
-    let values = words.iter().map(|word| word.unwrap_or(0));
+    let values = words.iter().copied();
     let values = match data_type.primitive_width() {
-        Some(8) => Buffer::from_vec(values.collect::<Vec<u64>>()),
+        Some(8) => Buffer::from_vec(words),
         Some(4) => Buffer::from_vec(values.map(|word| word as u32).collect::<Vec<u32>>()),
         Some(2) => Buffer::from_vec(values.map(|word| word as u16).collect::<Vec<u16>>()),
         _ => Buffer::from_vec(values.map(|word| word as u8).collect::<Vec<u8>>()),
     };
-    let nulls: NullBuffer = words.iter().map(Option::is_some).collect();
-    let nulls = Some(nulls).filter(|nulls| nulls.null_count() > 0);
     let data = ArrayData::builder(data_type.clone()).len(rows).add_buffer(values).nulls(nulls);
     Ok(make_array(data.build()?))
 }
@@ -95,8 +93,7 @@ mod tests {
             for whole in [whole.slice(0, 4), whole.slice(1, 2), whole.slice(3, 0)] {
                 let read = words(&whole);
                 let values = read.values();
-                let valid = |row: usize| read.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-                let back = (0..whole.len()).map(|row| valid(row).then_some(values[row])).collect();
+                let back = (values.to_vec(), read.nulls.clone());
                 assert_eq!(&column(whole.data_type(), back).unwrap(), &whole);
             }
         }

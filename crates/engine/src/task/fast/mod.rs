@@ -1,13 +1,15 @@
-//! Leaf plans, made faster: the same plan with operators of ours where they do the same in less time.
+//! Plans, made faster: the same plan with operators of ours where they do the same in less time.
 //!
-//! Every row of every table passes through leaf stages, so what they cost per row is what a job costs. Plans are made,
-//! shown and cut with DataFusion's operators; only when a leaf stage is about to run are some of them replaced. A replacement
-//! gives the same rows, and whatever it does not know stays with DataFusion.
+//! Every row of every table passes through leaf stages, so what they cost per row is what a job costs; of inner stages those that
+//! merge many groups cost as much. Plans are made, shown and cut with DataFusion's operators; only when a stage is about to
+//! run are some of them replaced. A replacement gives the same rows, and whatever it does not know stays with DataFusion.
 
 mod aggregate;
 mod calendar;
 mod groups;
 mod keys;
+mod ranges;
+mod sieve;
 
 use std::sync::Arc;
 
@@ -16,20 +18,27 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::sorts::partitioned_topk::PartitionedTopKExec;
 
-use aggregate::PartialGroups;
+use aggregate::WordGroups;
 use calendar::Calendar;
+use ranges::Ranges;
+use sieve::Sieve;
 
 type Plan = Arc<dyn ExecutionPlan>;
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// The same plan for the rows of a chunk.
+/// The same plan, for rows of which the groups fit into memory.
 pub(super) fn faster(plan: Plan) -> Result<Plan> {
     let plan = plan.transform_up(|node| {
         if let Some(filter) = node.downcast_ref::<FilterExec>() {
-            let predicate = faster_expr(Arc::clone(filter.predicate()))?;
+            let mut predicate = faster_expr(Arc::clone(filter.predicate()))?;
+            if let Some(ranges) = Ranges::instead_of(&predicate.data, &filter.input().schema())? {
+                predicate = Transformed::yes(ranges);
+            }
             if predicate.transformed {
                 let filter = FilterExecBuilder::from(filter).with_predicate(predicate.data).build()?;
                 return Ok(Transformed::yes(Arc::new(filter)));
@@ -42,9 +51,14 @@ pub(super) fn faster(plan: Plan) -> Result<Plan> {
             let exprs = exprs.collect::<Result<Vec<_>>>()?;
             return Ok(Transformed::yes(Arc::new(ProjectionExec::try_new(exprs, Arc::clone(projection.input()))?)));
         } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>()
-            && let Some(groups) = PartialGroups::instead_of(aggregate)?
+            && let Some(groups) = WordGroups::instead_of(aggregate)?
         {
             return Ok(Transformed::yes(Arc::new(groups)));
+        } else if let Some(top) = node.downcast_ref::<PartitionedTopKExec>()
+            && let Some(sieve) = Sieve::before(top)?
+        {
+            let sieve: Plan = Arc::new(sieve);
+            return Ok(Transformed::yes(replace_children_if_necessary(Arc::clone(&node), vec![sieve])?));
         }
         Ok(Transformed::no(node))
     })?;

@@ -1,0 +1,331 @@
+//! Filters that compare columns with constants: all comparisons of a row at once.
+//!
+//! DataFusion evaluates each comparison of a conjunction by itself, in code that must run on any processor. Here those that
+//! compare numbers or times with constants become one range per column, and are evaluated in code for this processor.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Schema, TimeUnit};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{ColumnarValue, Operator};
+use datafusion::physical_expr::expressions::{BinaryExpr, IsNotNullExpr, Literal};
+use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
+
+use super::Expr;
+
+/// Values that lie in a range are not null and not less than `low` nor more than `high`.
+#[derive(Debug, Clone, Eq)]
+struct Range {
+    of: Expr,
+    low: i128,
+    high: i128,
+}
+
+impl Hash for Range {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.of.hash(state);
+        (self.low, self.high).hash(state);
+    }
+}
+
+// Not derived: the derivation cannot compare what is behind a pointer without moving it.
+impl PartialEq for Range {
+    fn eq(&self, other: &Self) -> bool {
+        self.of.eq(&other.of) && (self.low, self.high) == (other.low, other.high)
+    }
+}
+
+/// Whether a row lies in all ranges. Where a value is null it does not: a filter makes no difference between the two.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Ranges {
+    ranges: Vec<Range>,
+}
+
+impl Ranges {
+    /// A predicate that filters as `predicate` does, if some of it can be had in ranges.
+    pub(super) fn instead_of(predicate: &Expr, schema: &Schema) -> Result<Option<Expr>> {
+        let mut ranges: Vec<Range> = Vec::new();
+        let mut rest: Vec<Expr> = Vec::new();
+        for part in split_conjunction(predicate) {
+            let Some(range) = Range::of(part, schema)? else {
+                rest.push(Arc::clone(part));
+                continue;
+            };
+            match ranges.iter_mut().find(|known| known.of.eq(&range.of)) {
+                Some(known) => (known.low, known.high) = (known.low.max(range.low), known.high.min(range.high)),
+                None => ranges.push(range),
+            }
+        }
+        if ranges.is_empty() {
+            return Ok(None);
+        }
+        let ranges: Expr = Arc::new(Self { ranges });
+        if rest.is_empty() {
+            return Ok(Some(ranges));
+        }
+        Ok(Some(Arc::new(BinaryExpr::new(ranges, Operator::And, conjunction(rest)))))
+    }
+}
+
+impl Range {
+    fn of(part: &Expr, schema: &Schema) -> Result<Option<Self>> {
+        if let Some(test) = part.downcast_ref::<IsNotNullExpr>() {
+            let of = Arc::clone(test.arg());
+            let known = is_known(&of.data_type(schema)?);
+            return Ok(known.then_some(Self { of, low: i128::MIN, high: i128::MAX }));
+        }
+        let Some(binary) = part.downcast_ref::<BinaryExpr>() else { return Ok(None) };
+        let Some(bound) = binary.right().downcast_ref::<Literal>() else { return Ok(None) };
+        let of = Arc::clone(binary.left());
+        let data_type = of.data_type(schema)?;
+        if !is_known(&data_type) || bound.value().data_type() != data_type {
+            return Ok(None);
+        }
+        let Some(bound) = number(bound.value()) else { return Ok(None) };
+        let (low, high) = match binary.op() {
+            Operator::GtEq => (bound, i128::MAX),
+            Operator::Gt => (bound.saturating_add(1), i128::MAX),
+            Operator::LtEq => (i128::MIN, bound),
+            Operator::Lt => (i128::MIN, bound.saturating_sub(1)),
+            Operator::Eq => (bound, bound),
+            _ => return Ok(None),
+        };
+        Ok(Some(Self { of, low, high }))
+    }
+
+    /// Clears the bits of rows that do not lie in the range.
+    fn clear_others(&self, values: &ArrayRef, bits: &mut [u64]) {
+        if let Some(nulls) = values.nulls().filter(|nulls| nulls.null_count() > 0) {
+            clear_nulls(nulls, bits);
+        }
+        if (self.low, self.high) == (i128::MIN, i128::MAX) {
+            return;
+        }
+        if self.low > self.high {
+            return bits.fill(0);
+        }
+        match values.data_type() {
+            DataType::Decimal128(..) => {
+                let values = values.as_primitive::<Decimal128Type>().values();
+                let (low, high) = (self.low, self.high);
+                clear(values, |value| low <= value && value <= high, bits);
+            }
+            _ => {
+                let Some((low, width)) = words(self.low, self.high) else { return bits.fill(0) };
+                let data = values.to_data();
+                if data.data_type().primitive_width() == Some(8) {
+                    clear_outside(&data.buffer::<i64>(0)[..data.len()], low, width, bits);
+                } else {
+                    let values = &data.buffer::<i32>(0)[..data.len()];
+                    clear(values, |value| i64::from(value).wrapping_sub(low) as u64 <= width, bits);
+                }
+            }
+        }
+    }
+}
+
+fn is_known(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Int64
+            | DataType::Date32
+            | DataType::Timestamp(TimeUnit::Microsecond, None)
+            | DataType::Time64(TimeUnit::Nanosecond)
+            | DataType::Decimal128(..)
+    )
+}
+
+fn number(value: &ScalarValue) -> Option<i128> {
+    match value {
+        ScalarValue::Int64(value)
+        | ScalarValue::TimestampMicrosecond(value, None)
+        | ScalarValue::Time64Nanosecond(value) => value.map(i128::from),
+        ScalarValue::Date32(value) => value.map(i128::from),
+        ScalarValue::Decimal128(value, ..) => *value,
+        _ => None,
+    }
+}
+
+/// The range as its first number and how many follow, cut to 64 bits. None if nothing is left.
+fn words(low: i128, high: i128) -> Option<(i64, u64)> {
+    let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
+    if low > most || high < least {
+        return None;
+    }
+    let (low, high) = (low.max(least), high.min(most));
+    Some((low as i64, (high - low) as u64))
+}
+
+/// Clears the bits of values that are not wanted; 64 values for each word.
+#[inline(always)]
+fn clear<T: Copy>(values: &[T], wanted: impl Fn(T) -> bool, bits: &mut [u64]) {
+    for (values, word) in values.chunks(64).zip(bits) {
+        let mut found = 0;
+        for (place, value) in values.iter().enumerate() {
+            found |= u64::from(wanted(*value)) << place;
+        }
+        *word &= found;
+    }
+}
+
+fn clear_outside(values: &[i64], low: i64, width: u64, bits: &mut [u64]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
+            // SAFETY: the processor has these features.
+            return unsafe { clear_outside_avx512(values, low, width, bits) };
+        }
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has this feature.
+            return unsafe { clear_outside_avx2(values, low, width, bits) };
+        }
+    }
+    clear_outside_inlined(values, low, width, bits);
+}
+
+/// The same code with wider instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl")]
+fn clear_outside_avx512(values: &[i64], low: i64, width: u64, bits: &mut [u64]) {
+    clear_outside_inlined(values, low, width, bits);
+}
+
+/// The same code with wider instructions.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn clear_outside_avx2(values: &[i64], low: i64, width: u64, bits: &mut [u64]) {
+    clear_outside_inlined(values, low, width, bits);
+}
+
+#[inline(always)]
+fn clear_outside_inlined(values: &[i64], low: i64, width: u64, bits: &mut [u64]) {
+    clear(values, |value| value.wrapping_sub(low) as u64 <= width, bits);
+}
+
+fn clear_nulls(nulls: &NullBuffer, bits: &mut [u64]) {
+    let valid = nulls.inner().bit_chunks();
+    for (word, valid) in bits.iter_mut().zip(valid.iter_padded()) {
+        *word &= valid;
+    }
+}
+
+impl PhysicalExpr for Ranges {
+    fn data_type(&self, _: &Schema) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn nullable(&self, _: &Schema) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let rows = batch.num_rows();
+        let mut bits = vec![u64::MAX; rows.div_ceil(64)];
+        for range in &self.ranges {
+            range.clear_others(&range.of.evaluate(batch)?.into_array(rows)?, &mut bits);
+        }
+        // Arrow's bitmaps are little-endian by byte, as are these words on every platform Arrow supports.
+        let bits = BooleanBuffer::new(Buffer::from_vec(bits), 0, rows);
+        Ok(ColumnarValue::Array(Arc::new(BooleanArray::new(bits, None))))
+    }
+
+    fn children(&self) -> Vec<&Expr> {
+        self.ranges.iter().map(|range| &range.of).collect()
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Expr>) -> Result<Expr> {
+        let ranges = self.ranges.iter().zip(children).map(|(range, of)| Range { of, ..range.clone() });
+        Ok(Arc::new(Self { ranges: ranges.collect() }))
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Ranges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, range) in self.ranges.iter().enumerate() {
+            let and = if place == 0 { "" } else { " AND " };
+            write!(f, "{and}{} in {}..={}", range.of, range.low, range.high)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use datafusion::arrow::array::{Date32Array, Decimal128Array, Int64Array, TimestampMicrosecondArray};
+    use datafusion::common::cast::as_boolean_array;
+    use datafusion::physical_expr::expressions::{IsNullExpr, col, lit};
+
+    use super::*;
+
+    fn rows() -> RecordBatch {
+        let number = |row: i64| if row % 7 == 3 { None } else { Some((row * 7919) % 201 - 100) };
+        let numbers: Vec<Option<i64>> = (0..300).map(number).collect();
+        let mut extremes = numbers.clone();
+        (extremes[0], extremes[1], extremes[2]) = (Some(i64::MIN), Some(i64::MAX), Some(0));
+        let decimals: Decimal128Array = numbers.iter().map(|n| n.map(i128::from)).collect();
+        let dates: Date32Array = numbers.iter().map(|n| n.map(|n| n as i32)).collect();
+        let columns: [(&str, ArrayRef); 4] = [
+            ("n", Arc::new(Int64Array::from(extremes))),
+            ("t", Arc::new(TimestampMicrosecondArray::from(numbers))),
+            ("m", Arc::new(decimals.with_precision_and_scale(15, 3).unwrap())),
+            ("d", Arc::new(dates)),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap()
+    }
+
+    fn selected(predicate: &Expr, batch: &RecordBatch) -> Vec<bool> {
+        let values = predicate.evaluate(batch).unwrap().into_array(batch.num_rows()).unwrap();
+        as_boolean_array(&values).unwrap().iter().map(|value| value == Some(true)).collect()
+    }
+
+    #[test]
+    fn ranges_select_what_comparisons_do() {
+        let batch = rows();
+        let schema = batch.schema();
+        let column = |name: &str| col(name, &schema).unwrap();
+        let bounds = |name: &str, value: i64| match name {
+            "n" => lit(value),
+            "t" => lit(ScalarValue::TimestampMicrosecond(Some(value), None)),
+            "m" => lit(ScalarValue::Decimal128(Some(i128::from(value)), 15, 3)),
+            _ => lit(ScalarValue::Date32(Some(value as i32))),
+        };
+        let compare =
+            |name: &str, op, value| -> Expr { Arc::new(BinaryExpr::new(column(name), op, bounds(name, value))) };
+        let not_null = |name: &str| -> Expr { Arc::new(IsNotNullExpr::new(column(name))) };
+        use Operator::{Eq, Gt, GtEq, Lt, LtEq};
+        let mut predicates: Vec<Vec<Expr>> = Vec::new();
+        for name in ["n", "t", "m", "d"] {
+            for value in [-100, -1, 0, 57, 100] {
+                predicates.extend([Eq, Gt, GtEq, Lt, LtEq].map(|op| vec![compare(name, op, value)]));
+            }
+            predicates.push(vec![compare(name, GtEq, -30), compare(name, Lt, 41), not_null("n")]);
+            predicates.push(vec![compare(name, Gt, 5), compare(name, Lt, 5)]);
+            predicates.push(vec![not_null(name)]);
+        }
+        predicates.push(vec![compare("n", Gt, i64::MAX), not_null("d")]);
+        predicates.push(vec![compare("n", LtEq, i64::MIN)]);
+        let is_null: Expr = Arc::new(IsNullExpr::new(column("t")));
+        predicates.push(vec![compare("n", LtEq, i64::MAX), is_null, compare("d", Gt, -60)]);
+        for parts in predicates {
+            let plain = conjunction(parts);
+            let ours = Ranges::instead_of(&plain, &schema).unwrap().unwrap();
+            for batch in [batch.clone(), batch.slice(5, 130), batch.slice(64, 64), batch.slice(10, 0)] {
+                assert_eq!(selected(&ours, &batch), selected(&plain, &batch), "{plain}");
+            }
+        }
+        let unlike: Expr = Arc::new(BinaryExpr::new(column("n"), Operator::NotEq, lit(5i64)));
+        assert!(Ranges::instead_of(&unlike, &schema).unwrap().is_none());
+        let null: Expr = Arc::new(BinaryExpr::new(column("n"), Operator::Eq, lit(ScalarValue::Int64(None))));
+        assert!(Ranges::instead_of(&null, &schema).unwrap().is_none());
+    }
+}
