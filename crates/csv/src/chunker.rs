@@ -9,6 +9,7 @@ use std::io::Read;
 use arrow_buffer::Buffer;
 use memchr::{memchr, memchr_iter};
 
+use crate::filling::Filling;
 use crate::index;
 use crate::index::scalar::{Exact, Scan};
 use crate::limits::{LOOKAHEAD_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES, READ_BYTES};
@@ -41,7 +42,7 @@ pub struct Chunker<R> {
     simd: Simd,
     exact: Exact,
     /// Bytes read and not handed out.
-    buffer: Vec<u8>,
+    buffer: Filling,
     /// The reader has nothing more.
     eof: bool,
     started: bool,
@@ -82,7 +83,7 @@ impl<R: Read> Chunker<R> {
             limit: MAX_RECORD_BYTES,
             simd: Simd::detect(),
             exact: Exact::new(layout.delimiter, MAX_RECORD_BYTES),
-            buffer: Vec::new(),
+            buffer: Filling::default(),
             eof: false,
             started: false,
             header: None,
@@ -151,10 +152,10 @@ impl<R: Read> Chunker<R> {
     /// Reads the byte order mark and the header.
     fn start(&mut self) -> Result<(), Error> {
         self.layout.check()?;
-        self.buffer = self.spares.take(self.target + 1);
+        self.buffer = Filling::new(self.spares.take(self.target + 1));
         self.fill(self.target.max(BOM.len()))?;
         if self.byte == 0 && self.buffer.starts_with(BOM) {
-            self.buffer.drain(..BOM.len());
+            self.buffer.drop_front(BOM.len());
             self.byte = BOM.len() as u64;
         }
         while !self.started && self.layout.header != Header::Absent {
@@ -197,11 +198,8 @@ impl<R: Read> Chunker<R> {
 
     /// Reads until the buffer holds `to` bytes or the file ends.
     fn fill(&mut self, to: usize) -> Result<(), Error> {
-        let wanted = to.saturating_sub(self.buffer.len());
-        if wanted > 0 && !self.eof {
-            self.buffer.reserve_exact(wanted);
-            let read = (&mut self.reader).take(wanted as u64).read_to_end(&mut self.buffer)?;
-            self.eof = read < wanted;
+        if self.buffer.len() < to && !self.eof {
+            self.eof = self.buffer.fill(&mut self.reader, to)?;
         }
         Ok(())
     }
@@ -282,10 +280,9 @@ impl<R: Read> Chunker<R> {
         let tail = &self.buffer[next..];
         let more = if self.eof { 0 } else { self.target + 1 };
         let needed = tail.len().max(more);
-        let mut rest = if needed > 0 { self.spares.take(needed) } else { Vec::new() };
-        rest.extend_from_slice(tail);
-        let mut data = std::mem::replace(&mut self.buffer, rest);
-        data.truncate(cut.keep);
+        let mut rest = Filling::new(if needed > 0 { self.spares.take(needed) } else { Vec::new() });
+        rest.push(tail);
+        let data = std::mem::replace(&mut self.buffer, rest).into_front(cut.keep);
         self.exact.forget();
         self.byte += next as u64;
         self.line += cut.newlines;
@@ -300,13 +297,13 @@ impl<R: Read> Chunker<R> {
         while !self.eof {
             self.fill(LOOKAHEAD_BYTES)?;
             if let Some(newline) = memchr(b'\n', &self.buffer) {
-                self.buffer.drain(..=newline);
+                self.buffer.drop_front(newline + 1);
                 self.byte += newline as u64 + 1;
                 self.line += 1;
                 break;
             }
             self.byte += self.buffer.len() as u64;
-            self.buffer.clear();
+            self.buffer.drop_front(self.buffer.len());
         }
         Ok(())
     }

@@ -45,6 +45,7 @@ mod column;
 mod decoder;
 mod error;
 mod fields;
+mod filling;
 mod header;
 mod index;
 mod layout;

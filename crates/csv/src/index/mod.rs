@@ -185,6 +185,49 @@ const MAX_RUNS: usize = 128;
 const MIN_PATIENCE: usize = 512;
 const MAX_PATIENCE: usize = 64 << 10;
 
+/// Whether there is no quote and no carriage return.
+#[inline(always)]
+fn is_plain<C: Classify>(classify: C, data: &[u8]) -> bool {
+    let mut runs = data.chunks_exact(64 * RUN_BLOCKS);
+    for run in &mut runs {
+        let mut odd = 0;
+        for block in run.chunks_exact(64) {
+            let masks = classify.masks(block.try_into().expect("the slice has 64 bytes"));
+            odd |= masks.quote | masks.cr;
+        }
+        if odd != 0 {
+            return false;
+        }
+    }
+    runs.remainder().iter().all(|byte| !matches!(byte, b'"' | b'\r'))
+}
+
+/// [`index_with`] for data that [`is_plain`] and shorter than the longest record.
+#[inline(always)]
+fn index_plain<C: Classify>(classify: C, data: &[u8], from: usize, seps: &mut Vec<u32>) -> Stretch {
+    // One position per byte at most, and one block more because positions are written several at a time.
+    seps.reserve(data.len() - from + 2 * SLACK);
+    let room = seps.spare_capacity_mut();
+    let (mut written, mut whole, mut end, mut newlines) = (0, 0, from, 0);
+    for at in (from..data.len()).step_by(64) {
+        let masks = masks_at(classify, data, at);
+        let bits = masks.delimiter | masks.newline;
+        classify.write_places(bits, at as u32, &mut room[written..]);
+        // Whether a block ends a record is hard to predict, so this is written for conditional moves.
+        let past_last = masks.newline.leading_zeros();
+        let any = masks.newline != 0;
+        end = if any { at + 64 - past_last as usize } else { end };
+        whole = if any { written + bits.wrapping_shl(past_last).count_ones() as usize } else { whole };
+        newlines += u64::from(masks.newline.count_ones());
+        written += bits.count_ones() as usize;
+    }
+    let len = seps.len() + whole;
+    assert!(len <= seps.capacity());
+    // SAFETY: the first `whole` slots of the spare capacity are written: `whole <= written`, and slots are written in order.
+    unsafe { seps.set_len(len) };
+    Stretch { end, records: 0, newlines, crlf: false, trouble: false }
+}
+
 /// Lines without quotes and carriage returns: every newline ends one.
 #[derive(Default)]
 struct PlainLines {
@@ -289,6 +332,9 @@ fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, delimiter: u8,
 #[inline(always)]
 fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, seps: &mut Vec<u32>) -> Stretch {
     assert!(u32::try_from(data.len()).is_ok(), "positions are 32 bits");
+    if data.len() - from <= limit && is_plain(classify, &data[from..]) {
+        return index_plain(classify, data, from, seps);
+    }
     let mut found = Stretch { end: from, records: 0, newlines: 0, crlf: false, trouble: false };
     let mut carry = Carry::RECORD_START;
     let (mut after_cr, mut crlf) = (0, 0);

@@ -161,18 +161,26 @@ where
     // The month of the value before, as its first moment and its length.
     let (mut start, mut length, mut result) = (0i64, 0u64, O::Native::default());
     let mut results = Vec::with_capacity(values.len());
-    for &value in values.values() {
-        let value: i64 = value.into();
-        if value.wrapping_sub(start) as u64 >= length {
-            let day = value.div_euclid(per_day);
-            if !DAYS.contains(&day) {
-                return None;
-            }
-            let month = Month::of(day);
-            (start, length) = (month.first_day * per_day, (month.days * per_day) as u64);
-            result = function(&month);
+    for block in values.values().chunks(64) {
+        // Mostly all are of the same month, which is found out without a branch for each.
+        let is_outside = |value: T::Native| value.into().wrapping_sub(start) as u64 >= length;
+        if !block.iter().fold(false, |any, value| any | is_outside(*value)) {
+            results.resize(results.len() + block.len(), result);
+            continue;
         }
-        results.push(result);
+        for &value in block {
+            let value: i64 = value.into();
+            if value.wrapping_sub(start) as u64 >= length {
+                let day = value.div_euclid(per_day);
+                if !DAYS.contains(&day) {
+                    return None;
+                }
+                let month = Month::of(day);
+                (start, length) = (month.first_day * per_day, (month.days * per_day) as u64);
+                result = function(&month);
+            }
+            results.push(result);
+        }
     }
     Some(PrimitiveArray::new(results.into(), values.nulls().cloned()))
 }

@@ -41,6 +41,9 @@ struct Table<const W: usize> {
 
 const FIRST_SLOTS: usize = 1024;
 
+/// Growing costs as much as what is there; a table that grows fast is grown seldom.
+const GROWTH: usize = 4;
+
 /// The most values from the least to the largest of a column for which a list of them is kept.
 const MAX_LISTED: u64 = 1024;
 
@@ -128,7 +131,7 @@ impl<const W: usize> Table<W> {
     }
 
     fn grow(&mut self) {
-        let mut slots = vec![0; self.slots.len() * 2];
+        let mut slots = vec![0; self.slots.len() * GROWTH];
         let mask = slots.len() - 1;
         for (group, (key, nulls)) in self.keys.iter().zip(&self.nulls).enumerate() {
             let mut slot = Self::hash(key, *nulls) & mask;
