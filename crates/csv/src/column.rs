@@ -88,7 +88,7 @@ impl Cells {
     /// # Safety
     /// [`Simd::Avx512`] must have been detected.
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")]
     unsafe fn read_avx512(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
         // SAFETY: AVX-512 is there, by this function's contract.
         let lanes = unsafe { Eight::new() };
@@ -100,7 +100,7 @@ impl Cells {
     /// # Safety
     /// [`Simd::Avx2`] must have been detected.
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt")]
     unsafe fn read_avx2(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
         // SAFETY: AVX2 is there, by this function's contract.
         let lanes = unsafe { Four::new() };

@@ -40,6 +40,7 @@ fn has_avx2() -> bool {
         && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("pclmulqdq")
         && is_x86_feature_detected!("popcnt")
 }
 

@@ -8,14 +8,14 @@ use super::{Classify, Masks, Stretch, index_with, split_with};
 
 /// # Safety
 /// [`Simd::Avx2`](crate::simd::Simd) must have been detected.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt")]
 pub(super) unsafe fn split(data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
     split_with(Avx2 { delimiter }, data, from, delimiter, limit)
 }
 
 /// # Safety
 /// [`Simd::Avx2`](crate::simd::Simd) must have been detected.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt")]
 pub(super) unsafe fn index(data: &[u8], from: usize, delimiter: u8, limit: usize, seps: &mut Vec<u32>) -> Stretch {
     index_with(Avx2 { delimiter }, data, from, limit, seps)
 }
@@ -27,6 +27,12 @@ struct Avx2 {
 }
 
 impl Classify for Avx2 {
+    #[inline(always)]
+    fn prefix_xor(self, bits: u64) -> u64 {
+        // SAFETY: the processor has what comes with AVX2 here, since `self` exists.
+        unsafe { super::carryless_prefix_xor(bits) }
+    }
+
     #[inline(always)]
     fn masks(self, block: &[u8; 64]) -> Masks {
         // SAFETY: AVX2 is there, since `self` exists; both loads are unaligned and inside the 64 bytes of `block`.

@@ -12,14 +12,14 @@ use super::{Classify, Masks, SLACK, Stretch, index_with, split_with};
 
 /// # Safety
 /// [`Simd::Avx512`](crate::simd::Simd) must have been detected.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")]
 pub(super) unsafe fn split(data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
     split_with(Avx512 { delimiter }, data, from, delimiter, limit)
 }
 
 /// # Safety
 /// [`Simd::Avx512`](crate::simd::Simd) must have been detected.
-#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2")]
 pub(super) unsafe fn index(data: &[u8], from: usize, delimiter: u8, limit: usize, seps: &mut Vec<u32>) -> Stretch {
     index_with(Avx512 { delimiter }, data, from, limit, seps)
 }
@@ -42,6 +42,12 @@ const PLACES: [u8; 64] = {
 };
 
 impl Classify for Avx512 {
+    #[inline(always)]
+    fn prefix_xor(self, bits: u64) -> u64 {
+        // SAFETY: the processor has what comes with AVX-512 here, since `self` exists.
+        unsafe { super::carryless_prefix_xor(bits) }
+    }
+
     #[inline(always)]
     fn masks(self, block: &[u8; 64]) -> Masks {
         // SAFETY: AVX-512 is there, since `self` exists; the load is unaligned and has the 64 bytes of `block`.

@@ -72,6 +72,17 @@ struct Masks {
 trait Classify: Copy {
     fn masks(self, block: &[u8; 64]) -> Masks;
 
+    /// Each bit becomes the xor of itself and all lower ones.
+    #[inline(always)]
+    fn prefix_xor(self, mut bits: u64) -> u64 {
+        bits ^= bits << 1;
+        bits ^= bits << 2;
+        bits ^= bits << 4;
+        bits ^= bits << 8;
+        bits ^= bits << 16;
+        bits ^ bits << 32
+    }
+
     /// Writes the place of every bit, counted from `at`, to the front of `to`, and anything behind. `to` has room for
     /// [`SLACK`] positions.
     #[inline(always)]
@@ -135,13 +146,13 @@ impl Carry {
     }
 
     #[inline(always)]
-    fn step(&mut self, masks: Masks) -> Quoting {
+    fn step<C: Classify>(&mut self, classify: C, masks: Masks) -> Quoting {
         let before_open = masks.delimiter | masks.newline | masks.quote;
         if masks.quote | self.closed | self.closed_cr == 0 {
             self.field_start = before_open >> 63;
             return Quoting { quoted: self.inside, ill: 0 };
         }
-        let quoted = prefix_xor(masks.quote) ^ self.inside;
+        let quoted = classify.prefix_xor(masks.quote) ^ self.inside;
         let open = masks.quote & quoted;
         let close = masks.quote & !quoted;
         let after_close = close << 1 | self.closed;
@@ -159,15 +170,16 @@ impl Carry {
     }
 }
 
-/// Each bit becomes the xor of itself and all lower ones.
+/// [`Classify::prefix_xor`] as a product without carries: with all ones, every bit is added to itself and all higher ones.
+///
+/// # Safety
+/// The processor must have PCLMULQDQ.
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn prefix_xor(mut bits: u64) -> u64 {
-    bits ^= bits << 1;
-    bits ^= bits << 2;
-    bits ^= bits << 4;
-    bits ^= bits << 8;
-    bits ^= bits << 16;
-    bits ^ bits << 32
+unsafe fn carryless_prefix_xor(bits: u64) -> u64 {
+    use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8};
+    // SAFETY: the instruction is there, by this function's contract.
+    unsafe { _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits as i64), _mm_set1_epi8(-1))) as u64 }
 }
 
 /// The bits below the lowest set one; all if none is set.
@@ -305,7 +317,7 @@ fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, delimiter: u8,
             break;
         }
         let masks = masks_at(classify, data, at);
-        let quoting = carry.step(masks);
+        let quoting = carry.step(classify, masks);
         // Past the end of the data `after_close` may look ill; no newline is there, and the scan is over.
         let ends = masks.newline & !quoting.quoted & below(quoting.ill);
         let line_start = ends << 1 | after_end;
@@ -350,7 +362,7 @@ fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, 
             break;
         }
         let masks = masks_at(classify, data, at);
-        let quoting = carry.step(masks);
+        let quoting = carry.step(classify, masks);
         let outside = !quoting.quoted & below(quoting.ill);
         let ends = masks.newline & outside;
         let bits = (masks.delimiter | masks.newline) & outside;
