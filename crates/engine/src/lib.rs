@@ -12,6 +12,7 @@ pub mod functions;
 pub mod limits;
 mod plan;
 mod task;
+mod words;
 mod workload;
 
 pub use error::Error;

@@ -70,6 +70,9 @@ struct Masks {
 
 /// Turns 64 bytes into [`Masks`].
 trait Classify: Copy {
+    /// Whether [`Classify::prefix_xor`] costs less than a branch that is taken by surprise.
+    const XORS_FAST: bool = false;
+
     fn masks(self, block: &[u8; 64]) -> Masks;
 
     /// Each bit becomes the xor of itself and all lower ones.
@@ -148,7 +151,8 @@ impl Carry {
     #[inline(always)]
     fn step<C: Classify>(&mut self, classify: C, masks: Masks) -> Quoting {
         let before_open = masks.delimiter | masks.newline | masks.quote;
-        if masks.quote | self.closed | self.closed_cr == 0 {
+        // Whether a block has a quote is hard to predict where texts are quoted; the answer is worth only what it saves.
+        if !C::XORS_FAST && masks.quote | self.closed | self.closed_cr == 0 {
             self.field_start = before_open >> 63;
             return Quoting { quoted: self.inside, ill: 0 };
         }
@@ -322,13 +326,13 @@ fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, delimiter: u8,
         let ends = masks.newline & !quoting.quoted & below(quoting.ill);
         let line_start = ends << 1 | after_end;
         let line_start_cr = line_start & masks.cr;
-        if ends != 0 {
-            let blank = line_start | line_start_cr << 1 | after_end_cr;
-            found.records += u64::from((ends & !blank).count_ones());
-            let last = 63 - ends.leading_zeros();
-            found.end = at + last as usize + 1;
-            found.newlines = newlines + u64::from((masks.newline << (63 - last)).count_ones());
-        }
+        let blank = line_start | line_start_cr << 1 | after_end_cr;
+        found.records += u64::from((ends & !blank).count_ones());
+        // Whether a block ends a record is hard to predict, so this is written for conditional moves.
+        let (past_last, any) = (ends.leading_zeros(), ends != 0);
+        found.end = if any { at + 64 - past_last as usize } else { found.end };
+        let up_to_last = newlines + u64::from(masks.newline.wrapping_shl(past_last).count_ones());
+        found.newlines = if any { up_to_last } else { found.newlines };
         if quoting.ill != 0 {
             found.trouble = true;
             break;

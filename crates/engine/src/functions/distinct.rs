@@ -4,13 +4,20 @@
 //! is known of a group before all rows are in. In one step the count only ever grows, so a condition such as
 //! `distinct_count(x) >= 10` can be certain early.
 
+mod groups;
+
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::Result;
 use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, SetMonotonicity, Signature, Volatility};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, SetMonotonicity, Signature, Volatility,
+};
+
+use crate::words::keys;
+use groups::DistinctGroups;
 
 /// Counts different values, nulls apart.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -54,7 +61,19 @@ impl AggregateUDFImpl for DistinctCount {
         self.count.accumulator(AccumulatorArgs { is_distinct: true, ..args })
     }
 
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        argument_type(&args).is_ok_and(|data_type| keys::are_words(&data_type))
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(DistinctGroups::new(argument_type(&args)?)))
+    }
+
     fn set_monotonicity(&self, _: &DataType) -> SetMonotonicity {
         SetMonotonicity::Increasing
     }
+}
+
+fn argument_type(args: &AccumulatorArgs<'_>) -> Result<DataType> {
+    args.exprs[0].data_type(args.schema)
 }

@@ -23,9 +23,10 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 
-use super::groups::{self, Groups};
-use super::{Expr, Plan, faster_expr, keys};
+use super::{Expr, Plan, faster_expr};
 use crate::limits::{BATCH_ROWS, PROBE_ROWS, PROBE_SHARE};
+use crate::words::groups::{self, Groups};
+use crate::words::keys;
 
 /// Groups rows.
 #[derive(Debug, Clone)]

@@ -6,8 +6,6 @@
 
 mod aggregate;
 mod calendar;
-mod groups;
-mod keys;
 mod ranges;
 mod sieve;
 

@@ -21,8 +21,9 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::groups::{self, Groups};
-use super::{Expr, Plan, keys};
+use super::{Expr, Plan};
+use crate::words::groups::{self, Groups};
+use crate::words::keys;
 
 /// More rows per key than this are not sieved.
 const MAX_ROWS: usize = 64;

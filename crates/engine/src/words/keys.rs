@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 
 /// Whether values of this type are equal exactly when their bits are, and have at most 64 of them.
-pub(super) fn are_words(data_type: &DataType) -> bool {
+pub(crate) fn are_words(data_type: &DataType) -> bool {
     data_type.is_integer()
         || matches!(
             data_type,
@@ -22,7 +22,7 @@ pub(super) fn are_words(data_type: &DataType) -> bool {
 }
 
 /// One word for each value; zero where it is null. The column's type is one of [`are_words`].
-pub(super) fn words(column: &ArrayRef) -> Words {
+pub(crate) fn words(column: &ArrayRef) -> Words {
     let data = column.to_data();
     let rows = data.len();
     let bits = match data.data_type().primitive_width() {
@@ -35,9 +35,9 @@ pub(super) fn words(column: &ArrayRef) -> Words {
 }
 
 /// A key column.
-pub(super) struct Words {
+pub(crate) struct Words {
     bits: Bits,
-    pub(super) nulls: Option<NullBuffer>,
+    pub(crate) nulls: Option<NullBuffer>,
 }
 
 enum Bits {
@@ -47,7 +47,7 @@ enum Bits {
 }
 
 impl Words {
-    pub(super) fn values(&self) -> Cow<'_, [u64]> {
+    pub(crate) fn values(&self) -> Cow<'_, [u64]> {
         let values = match &self.bits {
             Bits::Whole(data) => &data.buffer::<u64>(0)[..data.len()],
             Bits::Widened(words) => words,
@@ -59,7 +59,7 @@ impl Words {
 }
 
 /// The column that has these words.
-pub(super) fn column(data_type: &DataType, (words, nulls): (Vec<u64>, Option<NullBuffer>)) -> Result<ArrayRef> {
+pub(crate) fn column(data_type: &DataType, (words, nulls): (Vec<u64>, Option<NullBuffer>)) -> Result<ArrayRef> {
     let rows = words.len();
     let values = words.iter().copied();
     let values = match data_type.primitive_width() {

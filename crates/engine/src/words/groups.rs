@@ -5,7 +5,7 @@
 use datafusion::arrow::buffer::NullBuffer;
 
 /// Numbers the groups of rows.
-pub(super) trait Groups: Send {
+pub(crate) trait Groups: Send {
     /// Appends the group of every row to `to`. `columns` holds the words of each key column, zero where it is null.
     fn find(&mut self, columns: &[&[u64]], nulls: &[Option<NullBuffer>], to: &mut Vec<usize>);
     /// How many groups there are.
@@ -17,10 +17,10 @@ pub(super) trait Groups: Send {
 }
 
 /// The most key columns that there is a table for.
-pub(super) const MAX_COLUMNS: usize = 4;
+pub(crate) const MAX_COLUMNS: usize = 4;
 
 /// A table for keys of this many columns, if there is one.
-pub(super) fn groups(columns: usize) -> Option<Box<dyn Groups>> {
+pub(crate) fn groups(columns: usize) -> Option<Box<dyn Groups>> {
     Some(match columns {
         1 => Box::new(Table::<1>::new()),
         2 => Box::new(Table::<2>::new()),
