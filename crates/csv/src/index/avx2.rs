@@ -27,8 +27,6 @@ struct Avx2 {
 }
 
 impl Classify for Avx2 {
-    const XORS_FAST: bool = true;
-
     #[inline(always)]
     fn prefix_xor(self, bits: u64) -> u64 {
         // SAFETY: the processor has what comes with AVX2 here, since `self` exists.

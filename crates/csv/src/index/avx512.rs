@@ -42,8 +42,6 @@ const PLACES: [u8; 64] = {
 };
 
 impl Classify for Avx512 {
-    const XORS_FAST: bool = true;
-
     #[inline(always)]
     fn prefix_xor(self, bits: u64) -> u64 {
         // SAFETY: the processor has what comes with AVX-512 here, since `self` exists.

@@ -70,9 +70,6 @@ struct Masks {
 
 /// Turns 64 bytes into [`Masks`].
 trait Classify: Copy {
-    /// Whether [`Classify::prefix_xor`] costs less than a branch that is taken by surprise.
-    const XORS_FAST: bool = false;
-
     fn masks(self, block: &[u8; 64]) -> Masks;
 
     /// Each bit becomes the xor of itself and all lower ones.
@@ -142,6 +139,12 @@ struct Quoting {
 impl Carry {
     const RECORD_START: Carry = Carry { inside: 0, field_start: 1, closed: 0, closed_cr: 0 };
 
+    /// Whether all of the block lies inside quotes. It then changes nothing: what comes next is a quote, or inside, too.
+    #[inline(always)]
+    fn is_quoted(&self, masks: Masks) -> bool {
+        self.inside != 0 && masks.quote == 0
+    }
+
     /// Whether no quote before the block says anything about it.
     #[inline(always)]
     fn is_outside(&self) -> bool {
@@ -151,8 +154,7 @@ impl Carry {
     #[inline(always)]
     fn step<C: Classify>(&mut self, classify: C, masks: Masks) -> Quoting {
         let before_open = masks.delimiter | masks.newline | masks.quote;
-        // Whether a block has a quote is hard to predict where texts are quoted; the answer is worth only what it saves.
-        if !C::XORS_FAST && masks.quote | self.closed | self.closed_cr == 0 {
+        if masks.quote | self.closed | self.closed_cr == 0 {
             self.field_start = before_open >> 63;
             return Quoting { quoted: self.inside, ill: 0 };
         }
@@ -321,6 +323,12 @@ fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, delimiter: u8,
             break;
         }
         let masks = masks_at(classify, data, at);
+        if carry.is_quoted(masks) {
+            newlines += u64::from(masks.newline.count_ones());
+            (after_end, after_end_cr) = (0, 0);
+            at += 64;
+            continue;
+        }
         let quoting = carry.step(classify, masks);
         // Past the end of the data `after_close` may look ill; no newline is there, and the scan is over.
         let ends = masks.newline & !quoting.quoted & below(quoting.ill);
@@ -366,6 +374,10 @@ fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, 
             break;
         }
         let masks = masks_at(classify, data, at);
+        if carry.is_quoted(masks) {
+            at += 64;
+            continue;
+        }
         let quoting = carry.step(classify, masks);
         let outside = !quoting.quoted & below(quoting.ill);
         let ends = masks.newline & outside;
