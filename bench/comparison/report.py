@@ -39,11 +39,11 @@ def checks(section):
     ours, others = ours_and_others(section)
     judged = {system.label for system in section.systems if system.judged}
     others = [other for other in others if other[0] in judged]
-    if section.name == "together":
+    if section.name.startswith("together"):
         for what in ("cpu", "wall"):
             label, dearest = max(others, key=lambda other: other[1].median(what))
             times = ours.median(what) / dearest.median(what)
-            yield times <= TOGETHER_LIMIT, f"together: {what} {times:.2f} times that of {label} (limit {TOGETHER_LIMIT})"
+            yield times <= TOGETHER_LIMIT, f"{section.name}: {what} {times:.2f} times that of {label} (limit {TOGETHER_LIMIT})"
     elif section.name == "start-up":
         ms = ours.median("cpu") * 1000
         yield ms < STARTUP_LIMIT_MS, f"start-up: {ms:.0f} ms of CPU on {section.size / 1e6:.1f} MB (limit {STARTUP_LIMIT_MS} ms)"

@@ -59,6 +59,8 @@ struct Window {
     /// The ordinal in the chunk of each record that is left.
     ordinals: Vec<u64>,
     faults: Vec<Found>,
+    /// Whether there may be doubled quotes inside quotes.
+    doubled: bool,
 }
 
 /// A record to reject.
@@ -107,11 +109,13 @@ impl Decoder {
         self
     }
 
-    /// The same decoder without special instructions, for tests.
+    /// The same decoder, with the instructions that are the fastest of this processor but `way`; for tests. However many, the
+    /// last way needs no special ones.
     #[doc(hidden)]
     #[must_use]
-    pub fn portable(mut self) -> Self {
-        self.simd = Simd::Portable;
+    pub fn with_way(mut self, way: usize) -> Self {
+        let ways = Simd::all();
+        self.simd = ways[way.min(ways.len() - 1)];
         self
     }
 
@@ -173,8 +177,9 @@ impl Decoder {
     /// Fills the index from `start` until the window is full or a record has a fault in its structure. Returns where the next
     /// window starts, the number of newlines, whether one follows a carriage return, and the faulty record's start.
     fn index_window(&mut self, data: &[u8], start: usize) -> (usize, usize, bool, Option<(Fault, usize)>) {
-        let Self { window: Window { seps, .. }, layout, simd, limit, exact, .. } = self;
+        let Self { window: Window { seps, doubled, .. }, layout, simd, limit, exact, .. } = self;
         let window_end = data.len().min(start + WINDOW_BYTES);
+        *doubled = false;
         seps.clear();
         seps.push((start as u32).wrapping_sub(1));
         let (mut at, mut newlines, mut crlf) = (start, 0, false);
@@ -182,11 +187,13 @@ impl Decoder {
             let found = index::index(*simd, &data[..window_end], at, layout.delimiter, *limit, seps);
             newlines += found.newlines as usize;
             crlf |= found.crlf;
+            *doubled |= found.doubled;
             let progressed = found.end > start;
             at = found.end;
             if at == data.len() || (progressed && !found.trouble && window_end < data.len()) {
                 break;
             }
+            *doubled = true;
             let before = seps.len();
             match exact.scan(data, at, true, |delimiter| seps.push(delimiter as u32)) {
                 Scan::Record { newline, next } | Scan::Blank { newline, next } => {
@@ -207,7 +214,7 @@ impl Decoder {
 
     /// Leaves out blank lines and records with a wrong number of fields, and takes carriage returns off line ends.
     fn keep_well_counted(&mut self, progress: &mut Progress<'_>) {
-        let Window { seps, kept, ordinals, faults } = &mut self.window;
+        let Window { seps, kept, ordinals, faults, .. } = &mut self.window;
         let data = progress.data;
         let columns = self.layout.columns.len();
         kept.clear();
@@ -332,9 +339,9 @@ fn is_regular(data: &[u8], seps: &[u32], rows: usize, columns: usize) -> bool {
 impl Window {
     fn fields(&self, regular: bool, rows: usize, columns: usize) -> Fields<'_> {
         if regular {
-            Fields { seps: &self.seps, stride: columns, rows }
+            Fields { seps: &self.seps, stride: columns, rows, doubled: self.doubled }
         } else {
-            Fields { seps: &self.kept, stride: columns + 1, rows: self.ordinals.len() }
+            Fields { seps: &self.kept, stride: columns + 1, rows: self.ordinals.len(), doubled: self.doubled }
         }
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Fields<'a> {
     pub(crate) seps: &'a [u32],
     pub(crate) stride: usize,
     pub(crate) rows: usize,
+    /// Whether there may be doubled quotes inside quotes.
+    pub(crate) doubled: bool,
 }
 
 impl Fields<'_> {

@@ -37,7 +37,7 @@ impl Texts {
             // Any text is good, so only a null could reject a record.
             let mut scratch = Vec::new();
             for (row, (start, end)) in fields.column(column).enumerate() {
-                if self.view(data, start, end, &mut scratch).is_none() {
+                if self.view(data, start, end, fields.doubled, &mut scratch).is_none() {
                     bad.push((row, Reason::Missing));
                 }
             }
@@ -56,7 +56,7 @@ impl Texts {
         self.views.reserve(rows);
         let mut word = 0;
         for (row, (start, end)) in bounds.enumerate() {
-            let view = self.view(data, start, end, &mut unescaped);
+            let view = self.view(data, start, end, fields.doubled, &mut unescaped);
             if view.is_none() && self.nulls.required() {
                 bad.push((row, Reason::Missing));
             }
@@ -73,21 +73,28 @@ impl Texts {
 
     /// The view of a field; none if it is null.
     #[inline(always)]
-    fn view(&self, data: &[u8], start: usize, end: usize, unescaped: &mut Vec<u8>) -> Option<u128> {
+    fn view(&self, data: &[u8], start: usize, end: usize, doubled: bool, unescaped: &mut Vec<u8>) -> Option<u128> {
         if start == end {
             return None;
         }
         if data[start] != b'"' && !self.nulls.has_spellings() {
             return Some(view(data, start, end, 0));
         }
-        self.general_view(data, start, end, unescaped)
+        self.general_view(data, start, end, doubled, unescaped)
     }
 
     #[inline(never)]
-    fn general_view(&self, data: &[u8], start: usize, end: usize, unescaped: &mut Vec<u8>) -> Option<u128> {
+    fn general_view(
+        &self,
+        data: &[u8],
+        start: usize,
+        end: usize,
+        doubled: bool,
+        unescaped: &mut Vec<u8>,
+    ) -> Option<u128> {
         let (start, end) = match &data[start..end] {
             [b'"', inner @ .., b'"'] => {
-                if memchr(b'"', inner).is_some() {
+                if doubled && memchr(b'"', inner).is_some() {
                     let from = unescaped.len();
                     unescape(inner, unescaped);
                     return self.not_null(unescaped, from, unescaped.len(), 1);
@@ -167,7 +174,7 @@ mod tests {
             for end in start + 1..=data.len() {
                 let mut texts = Texts::new(&Column::new("t", Kind::Text), true);
                 let seps = [(start as u32).wrapping_sub(1), end as u32];
-                texts.read(&data, Fields { seps: &seps, stride: 1, rows: 1 }, 0, &mut Vec::new());
+                texts.read(&data, Fields { seps: &seps, stride: 1, rows: 1, doubled: true }, 0, &mut Vec::new());
                 let array = texts.take(&data);
                 array.to_data().validate_full().expect("a well-formed array");
                 assert_eq!(array.as_string_view().value(0).as_bytes(), &data[start..end]);

@@ -178,15 +178,13 @@ fn text_at(batch: &RecordBatch, column: usize, row: usize) -> Option<String> {
 }
 
 /// Reads `file` in chunks and puts accepted and rejected records back in order.
-fn actual(file: &[u8], target: usize, limit: usize, header: Header, step: usize, portable: bool) -> Vec<Expected> {
+fn actual(file: &[u8], target: usize, limit: usize, header: Header, step: usize, way: usize) -> Vec<Expected> {
     let layout = layout(header);
     let mut chunker = Chunker::new(Dribble(file, step), &layout, target).with_max_record_bytes(limit);
     let make = |projection| Decoder::new(Arc::new(layout.clone()), projection).unwrap().with_max_record_bytes(limit);
     let mut decoders = [make(vec![2, 0, 1]), make(vec![]), make(vec![1]), make(vec![0, 2, 0])];
-    if portable {
-        chunker = chunker.portable();
-        decoders = decoders.map(Decoder::portable);
-    }
+    chunker = chunker.with_way(way);
+    decoders = decoders.map(|decoder| decoder.with_way(way));
     let mut records = Vec::new();
     let mut number = 0;
     while let Some(chunk) = chunker.next_chunk().unwrap() {
@@ -231,21 +229,22 @@ fn assert_means_the_same(file: &[u8], limit: usize, header: Header) {
         // Places are only reported for rejects.
         (record.line, record.byte) = (0, 0);
     }
-    for (target, step, portable) in [
-        (1, 1, false),
-        (2, 7, true),
-        (7, 3, false),
-        (33, 64, true),
-        (64, 64, false),
-        (200, 1000, false),
-        (1 << 16, 1 << 16, true),
-        (1 << 16, 10, false),
+    for (target, step, way) in [
+        (1, 1, 0),
+        (2, 7, 2),
+        (7, 3, 1),
+        (33, 64, 2),
+        (64, 64, 0),
+        (200, 1000, 1),
+        (1 << 16, 1 << 16, 2),
+        (1 << 16, 10, 1),
+        (1 << 16, 1000, 0),
     ] {
-        let actual = actual(file, target, limit, header, step, portable);
+        let actual = actual(file, target, limit, header, step, way);
         assert_eq!(
             actual,
             expected,
-            "target {target}, step {step}, portable {portable}, limit {limit}, file {:?}",
+            "target {target}, step {step}, way {way}, limit {limit}, file {:?}",
             String::from_utf8_lossy(file)
         );
     }
@@ -343,7 +342,7 @@ proptest! {
             })
             .collect();
         for target in [1, 50, 1000, 1 << 20] {
-            let actual: Vec<_> = actual(&file, target, 1 << 20, Header::Check, 1 << 16, false)
+            let actual: Vec<_> = actual(&file, target, 1 << 20, Header::Check, 1 << 16, 0)
                 .into_iter()
                 .map(|record| record.outcome.unwrap())
                 .collect();
@@ -374,8 +373,8 @@ fn files_larger_than_a_window_mean_what_the_rules_say() {
         for record in expected.iter_mut().filter(|record| record.outcome.is_ok()) {
             (record.line, record.byte) = (0, 0);
         }
-        for (target, portable) in [(100_000, false), (100_000, true), (1 << 22, false)] {
-            assert!(actual(&file, target, limit, Header::Absent, 1 << 20, portable) == expected);
+        for (target, way) in [(100_000, 0), (100_000, 1), (100_000, 2), (1 << 22, 0), (1 << 22, 1)] {
+            assert!(actual(&file, target, limit, Header::Absent, 1 << 20, way) == expected);
         }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Stretch {
     pub(crate) newlines: u64,
     /// A newline outside quotes follows a carriage return. Only found when indexing.
     pub(crate) crlf: bool,
+    /// There are doubled quotes inside quotes. Only found when indexing.
+    pub(crate) doubled: bool,
     /// The scan stopped before the end of the data.
     pub(crate) trouble: bool,
 }
@@ -134,6 +136,8 @@ struct Carry {
 struct Quoting {
     quoted: u64,
     ill: u64,
+    /// Quotes right behind a closing one: the second of two.
+    doubled: u64,
 }
 
 impl Carry {
@@ -156,7 +160,7 @@ impl Carry {
         let before_open = masks.delimiter | masks.newline | masks.quote;
         if masks.quote | self.closed | self.closed_cr == 0 {
             self.field_start = before_open >> 63;
-            return Quoting { quoted: self.inside, ill: 0 };
+            return Quoting { quoted: self.inside, ill: 0, doubled: 0 };
         }
         let quoted = classify.prefix_xor(masks.quote) ^ self.inside;
         let open = masks.quote & quoted;
@@ -172,7 +176,7 @@ impl Carry {
             closed: close >> 63,
             closed_cr: after_cr >> 63,
         };
-        Quoting { quoted, ill }
+        Quoting { quoted, ill, doubled: after_close & masks.quote }
     }
 }
 
@@ -243,7 +247,7 @@ fn index_plain<C: Classify>(classify: C, data: &[u8], from: usize, seps: &mut Ve
     assert!(len <= seps.capacity());
     // SAFETY: the first `whole` slots of the spare capacity are written: `whole <= written`, and slots are written in order.
     unsafe { seps.set_len(len) };
-    Stretch { end, records: 0, newlines, crlf: false, trouble: false }
+    Stretch { end, records: 0, newlines, crlf: false, doubled: false, trouble: false }
 }
 
 /// Lines without quotes and carriage returns: every newline ends one.
@@ -288,7 +292,7 @@ fn plain_lines<C: Classify>(classify: C, data: &[u8], after_end: u64) -> PlainLi
 
 #[inline(always)]
 fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
-    let mut found = Stretch { end: from, records: 0, newlines: 0, crlf: false, trouble: false };
+    let mut found = Stretch { end: from, records: 0, newlines: 0, crlf: false, doubled: false, trouble: false };
     let mut carry = Carry::RECORD_START;
     let mut newlines = 0;
     // Whether the byte before the block ended a record, and whether the two before it did and were `\n\r`.
@@ -359,9 +363,9 @@ fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, 
     if data.len() - from <= limit && is_plain(classify, &data[from..]) {
         return index_plain(classify, data, from, seps);
     }
-    let mut found = Stretch { end: from, records: 0, newlines: 0, crlf: false, trouble: false };
+    let mut found = Stretch { end: from, records: 0, newlines: 0, crlf: false, doubled: false, trouble: false };
     let mut carry = Carry::RECORD_START;
-    let (mut after_cr, mut crlf) = (0, 0);
+    let (mut after_cr, mut crlf, mut doubled) = (0, 0, 0);
     // One position per byte at most, and one block more because positions are written several at a time.
     seps.reserve(data.len() - from + 2 * SLACK);
     let room = seps.spare_capacity_mut();
@@ -391,6 +395,7 @@ fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, 
         whole = if any { in_whole } else { whole };
         found.newlines += u64::from(ends.count_ones());
         crlf |= ends & (masks.cr << 1 | after_cr);
+        doubled |= quoting.doubled;
         classify.write_places(bits, at as u32, &mut room[written..]);
         written += count;
         if quoting.ill != 0 {
@@ -401,6 +406,7 @@ fn index_with<C: Classify>(classify: C, data: &[u8], from: usize, limit: usize, 
         at += 64;
     }
     found.crlf = crlf != 0;
+    found.doubled = doubled != 0;
     let len = seps.len() + whole;
     assert!(len <= seps.capacity());
     // SAFETY: the first `whole` slots of the spare capacity are written: `whole <= written`, and slots are written in order.

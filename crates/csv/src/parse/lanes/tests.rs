@@ -66,6 +66,15 @@ impl Random {
     }
 }
 
+/// Few where every instruction is looked at (`scripts/memcheck`).
+fn cases() -> usize {
+    if few_cases() { 500 } else { 100_000 }
+}
+
+fn few_cases() -> bool {
+    std::env::var_os("TENAZ_FEW_CASES").is_some()
+}
+
 /// Reads random texts several at a time. Returns how often they were read so.
 fn check_with<L: Lanes, P: Parser>(lanes: L, parser: &mut P, before: &[u8], text: fn(&mut Random) -> Vec<u8>) -> usize
 where
@@ -73,7 +82,7 @@ where
 {
     let mut random = Random(11);
     let mut read = 0;
-    for _ in 0..100_000 {
+    for _ in 0..cases() {
         let fields: Vec<Vec<u8>> = (0..L::COUNT).map(|_| text(&mut random)).collect();
         let mut data = before.to_vec();
         let mut seps = vec![(data.len() as u32).wrapping_sub(1)];
@@ -86,7 +95,7 @@ where
         // One of them alone shows the parser what the others are like.
         let (start, end) = (before.len(), before.len() + fields[0].len());
         let _ = start < end && parser.fast_check(&data, start, end);
-        let spans = Fields { seps: &seps, stride: 1, rows: L::COUNT }.several(lanes, 0, 0);
+        let spans = Fields { seps: &seps, stride: 1, rows: L::COUNT, doubled: true }.several(lanes, 0, 0);
         for (i, field) in fields.iter().enumerate() {
             assert_eq!(spans.filled() >> i & 1 == 0, field.is_empty());
         }
@@ -123,7 +132,7 @@ where
 fn several_numbers_at_once_are_what_each_is_alone() {
     for before in [&b""[..], b"9", b"12345678,"] {
         // At the start of the data there are no eight bytes before the first field.
-        let often = if before.len() < 8 { 0 } else { 1000 };
+        let often = if before.len() < 8 || few_cases() { 0 } else { 1000 };
         let is_often = |read: Option<usize>| read.is_none_or(|read| read >= often);
         assert!(is_often(check(&mut IntParser { float_text: false }, before, Random::number)));
         assert!(is_often(check(&mut IntParser { float_text: true }, before, Random::number)));
@@ -146,7 +155,7 @@ fn several_times_at_once_are_what_each_is_alone() {
             ("dates", check(&mut DateParser::default(), before, Random::date)),
             ("times", check(&mut TimestampParser::default(), before, Random::time)),
         ] {
-            assert!(read.is_none_or(|read| read >= 5_000), "{name}: {read:?}");
+            assert!(few_cases() || read.is_none_or(|read| read >= 5_000), "{name}: {read:?}");
         }
     }
 }

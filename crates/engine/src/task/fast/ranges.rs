@@ -76,7 +76,7 @@ impl Range {
     fn of(part: &Expr, schema: &Schema) -> Result<Option<Self>> {
         if let Some(test) = part.downcast_ref::<IsNotNullExpr>() {
             let of = Arc::clone(test.arg());
-            let known = is_known(&of.data_type(schema)?);
+            let known = has_plain_nulls(&of.data_type(schema)?);
             return Ok(known.then_some(Self { of, low: i128::MIN, high: i128::MAX }));
         }
         let Some(binary) = part.downcast_ref::<BinaryExpr>() else { return Ok(None) };
@@ -138,6 +138,12 @@ fn is_known(data_type: &DataType) -> bool {
             | DataType::Time64(TimeUnit::Nanosecond)
             | DataType::Decimal128(..)
     )
+}
+
+/// Whether what is null stands in the column itself.
+fn has_plain_nulls(data_type: &DataType) -> bool {
+    use DataType::{Dictionary, Null, RunEndEncoded, Union};
+    !matches!(data_type, Null | Dictionary(..) | RunEndEncoded(..) | Union(..))
 }
 
 fn number(value: &ScalarValue) -> Option<i128> {
@@ -261,7 +267,9 @@ impl fmt::Display for Ranges {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use datafusion::arrow::array::{Date32Array, Decimal128Array, Int64Array, TimestampMicrosecondArray};
+    use datafusion::arrow::array::{
+        Date32Array, Decimal128Array, Int64Array, StringViewArray, TimestampMicrosecondArray,
+    };
     use datafusion::common::cast::as_boolean_array;
     use datafusion::physical_expr::expressions::{IsNullExpr, col, lit};
 
@@ -274,7 +282,9 @@ mod tests {
         (extremes[0], extremes[1], extremes[2]) = (Some(i64::MIN), Some(i64::MAX), Some(0));
         let decimals: Decimal128Array = numbers.iter().map(|n| n.map(i128::from)).collect();
         let dates: Date32Array = numbers.iter().map(|n| n.map(|n| n as i32)).collect();
-        let columns: [(&str, ArrayRef); 4] = [
+        let texts: StringViewArray = numbers.iter().map(|n| n.map(|n| n.to_string())).collect();
+        let columns: [(&str, ArrayRef); 5] = [
+            ("text", Arc::new(texts)),
             ("n", Arc::new(Int64Array::from(extremes))),
             ("t", Arc::new(TimestampMicrosecondArray::from(numbers))),
             ("m", Arc::new(decimals.with_precision_and_scale(15, 3).unwrap())),
@@ -314,6 +324,7 @@ mod tests {
         }
         predicates.push(vec![compare("n", Gt, i64::MAX), not_null("d")]);
         predicates.push(vec![compare("n", LtEq, i64::MIN)]);
+        predicates.push(vec![not_null("text"), compare("n", Lt, 3)]);
         let is_null: Expr = Arc::new(IsNullExpr::new(column("t")));
         predicates.push(vec![compare("n", LtEq, i64::MAX), is_null, compare("d", Gt, -60)]);
         for parts in predicates {
