@@ -309,7 +309,6 @@ fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, delimiter: u8,
                 if lines.last_end.is_some() {
                     found.end = whole;
                     found.records += lines.ends - lines.blanks;
-                    found.newlines = newlines + lines.ends;
                 }
                 newlines += lines.ends;
                 at += lines.bytes;
@@ -338,13 +337,13 @@ fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, delimiter: u8,
         let ends = masks.newline & !quoting.quoted & below(quoting.ill);
         let line_start = ends << 1 | after_end;
         let line_start_cr = line_start & masks.cr;
-        let blank = line_start | line_start_cr << 1 | after_end_cr;
-        found.records += u64::from((ends & !blank).count_ones());
-        // Whether a block ends a record is hard to predict, so this is written for conditional moves.
-        let (past_last, any) = (ends.leading_zeros(), ends != 0);
-        found.end = if any { at + 64 - past_last as usize } else { found.end };
-        let up_to_last = newlines + u64::from(masks.newline.wrapping_shl(past_last).count_ones());
-        found.newlines = if any { up_to_last } else { found.newlines };
+        found.records += u64::from(ends.count_ones());
+        if line_start & masks.newline | line_start_cr | after_end_cr != 0 {
+            let blank = line_start | line_start_cr << 1 | after_end_cr;
+            found.records -= u64::from((ends & blank).count_ones());
+        }
+        // Whether a block ends a record is hard to predict, so this is written for a conditional move.
+        found.end = if ends != 0 { at + 64 - ends.leading_zeros() as usize } else { found.end };
         if quoting.ill != 0 {
             found.trouble = true;
             break;
@@ -354,6 +353,10 @@ fn split_with<C: Classify>(classify: C, data: &[u8], from: usize, delimiter: u8,
         after_end_cr = line_start_cr >> 63;
         at += 64;
     }
+    // Newlines were counted up to `at`.
+    let at = at.min(data.len());
+    let count = |from: usize, to: usize| memchr::memchr_iter(b'\n', &data[from..to]).count() as u64;
+    found.newlines = if found.end >= at { newlines + count(at, found.end) } else { newlines - count(found.end, at) };
     found
 }
 

@@ -441,7 +441,8 @@ fn compaction(plan: &Plan, edge: StageId) -> Result<Option<Plan>> {
     Ok(found)
 }
 
-fn merges_in_any_order(aggregate: &AggregateExec) -> bool {
+/// Whether parts of the aggregation may be merged in any order.
+pub(crate) fn merges_in_any_order(aggregate: &AggregateExec) -> bool {
     const ORDER_FREE: [&str; 11] =
         ["count", "distinct_count", "sum", "min", "max", "avg", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"];
     aggregate.group_expr().is_single()

@@ -35,6 +35,7 @@ use tenaz_core::{QueryId, Route, StageId, StageShape, TableId, TaskSet, Topology
 use crate::Error;
 use crate::workload::Workload;
 
+pub(crate) use cut::merges_in_any_order;
 pub(crate) use session::config as session_config;
 pub use text::{needs_quotes, split_queries};
 

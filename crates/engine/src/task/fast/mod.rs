@@ -5,6 +5,7 @@
 //! run are some of them replaced. A replacement gives the same rows, and whatever it does not know stays with DataFusion.
 
 mod aggregate;
+mod ahead;
 mod calendar;
 mod ranges;
 mod sieve;
@@ -22,6 +23,7 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::sorts::partitioned_topk::PartitionedTopKExec;
 
 use aggregate::WordGroups;
+use ahead::group_ahead;
 use calendar::Calendar;
 use ranges::Ranges;
 use sieve::Sieve;
@@ -48,6 +50,10 @@ pub(super) fn faster(plan: Plan) -> Result<Plan> {
             });
             let exprs = exprs.collect::<Result<Vec<_>>>()?;
             return Ok(Transformed::yes(Arc::new(ProjectionExec::try_new(exprs, Arc::clone(projection.input()))?)));
+        } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>()
+            && let Some(grouped) = group_ahead(aggregate)?
+        {
+            return Ok(Transformed::yes(grouped));
         } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>()
             && let Some(groups) = WordGroups::instead_of(aggregate)?
         {
