@@ -17,7 +17,7 @@ pub const MIN_WORKING_BYTES: usize = 64 << 20;
 /// Rows on an aggregated edge before they are merged for the first time.
 pub const MERGE_ROWS: u64 = 64 << 10;
 /// The same, where each merge may show rows of an answer that are certain by now.
-pub const EARLY_MERGE_ROWS: u64 = 1 << 10;
+pub const EARLY_MERGE_ROWS: u64 = 1 << 8;
 /// Threads of an embedded job.
 pub const MAX_THREADS: usize = 256;
 /// Files of one table.

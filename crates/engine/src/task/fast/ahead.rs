@@ -169,7 +169,6 @@ mod tests {
     use datafusion::arrow::util::display::array_value_to_string;
     use datafusion::datasource::memory::MemorySourceConfig;
     use datafusion::execution::TaskContext;
-    use datafusion::functions_aggregate::average::avg_udaf;
     use datafusion::functions_aggregate::count::count_udaf;
     use datafusion::functions_aggregate::min_max::max_udaf;
     use datafusion::functions_aggregate::sum::sum_udaf;
@@ -212,13 +211,8 @@ mod tests {
             let builder = AggregateExprBuilder::new(function, vec![Arc::clone(argument)]);
             Arc::new(builder.schema(Arc::clone(&schema)).alias("a").build().unwrap())
         };
-        let aggregates = vec![
-            function(count_udaf(), &lit(1i64)),
-            function(sum_udaf(), &of),
-            function(max_udaf(), &of),
-            function(avg_udaf(), &of),
-        ];
-        let filters = vec![None; 4];
+        let aggregates = vec![function(count_udaf(), &lit(1i64)), function(sum_udaf(), &of), function(max_udaf(), &of)];
+        let filters = vec![None; aggregates.len()];
         let keys = PhysicalGroupBy::new_single(keys);
         AggregateExec::try_new(AggregateMode::Partial, keys, aggregates, filters, join, schema).unwrap()
     }
