@@ -189,7 +189,7 @@ impl Arriving {
         // The next merge comes when the rows have multiplied, so all merges together cost a constant factor. Where
         // merging hardly helps it is given up, unless somebody waits for what it shows.
         self.merge = match self.early {
-            Some(_) => Merge::At((after + after / 2).max(EARLY_MERGE_ROWS)),
+            Some(_) => Merge::At((after * 3).max(EARLY_MERGE_ROWS)),
             None if after * 2 <= before => Merge::At((after * 4).max(MERGE_ROWS)),
             None => Merge::Never,
         };
