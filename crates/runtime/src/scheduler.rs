@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use tenaz_core::{Partition, StageId};
+use tenaz_core::{Partition, QueryId, StageId};
 
 use crate::Error;
 use crate::rejects::RejectLine;
@@ -13,6 +13,8 @@ use crate::rejects::RejectLine;
 pub(crate) enum Work {
     /// Run an inner task.
     Inner(StageId, Partition),
+    /// Put an answer together.
+    Answer(QueryId),
     /// Cut the next chunk and work on it.
     Chunk,
     /// Go home.
@@ -32,6 +34,8 @@ struct State {
     /// Inner tasks whose partition is complete but whose broadcasts are not.
     held: Vec<(StageId, Partition)>,
     broadcasts: BTreeSet<StageId>,
+    /// Queries that have all their rows.
+    answers: VecDeque<QueryId>,
     files_read: bool,
     busy: usize,
     /// Broadcasts that the next chunk needs.
@@ -62,6 +66,10 @@ impl Scheduler {
             if let Some((stage, partition)) = state.ready.pop_front() {
                 state.busy += 1;
                 return Work::Inner(stage, partition);
+            }
+            if let Some(query) = state.answers.pop_front() {
+                state.busy += 1;
+                return Work::Answer(query);
             }
             if state.chunk_is_free() {
                 state.busy += 1;
@@ -96,6 +104,14 @@ impl Scheduler {
             }
         }
         self.changed.notify_all();
+    }
+
+    /// Queries that have all their rows.
+    pub(crate) fn answer(&self, queries: &[QueryId]) {
+        if !queries.is_empty() {
+            self.lock().answers.extend(queries);
+            self.changed.notify_all();
+        }
     }
 
     /// A broadcast is complete.
@@ -167,7 +183,9 @@ mod tests {
     fn ready_tasks_come_before_chunks_so_that_rows_do_not_pile_up() {
         let scheduler = Scheduler::default();
         scheduler.add(Partition(2), &[StageId(1)], &NO_NEEDS);
+        scheduler.answer(&[QueryId(4)]);
         assert_eq!(scheduler.next(), Work::Inner(StageId(1), Partition(2)));
+        assert_eq!(scheduler.next(), Work::Answer(QueryId(4)));
         assert_eq!(scheduler.next(), Work::Chunk);
     }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use datafusion::arrow::record_batch::RecordBatch;
-use tenaz_core::{Partition, Received, Source, StageId, TableId};
+use tenaz_core::{Partition, QueryId, Received, Source, StageId, TableId};
 use tenaz_engine::{Edge, TaskOutput};
 
-use super::state::{Broadcast, Job, lock};
-use crate::Error;
+use super::state::{Broadcast, Job, Results, lock, working_memory};
 use crate::row_set::RowSet;
 use crate::spool::Spool;
+use crate::{Answer, Error};
 
 impl Job<'_> {
     /// Hands the output of a task to everybody who waits for it.
@@ -69,7 +69,32 @@ impl Job<'_> {
             }
             results.spools[usize::from(query.0)].push(source, batch)?;
         }
-        results.inbox.take_ready();
+        self.complete_answers(&mut results);
+        Ok(())
+    }
+
+    /// Answers whose rows are all here are put together while the job goes on with others.
+    fn complete_answers(&self, results: &mut Results) {
+        let mut complete = Vec::new();
+        for stage in results.inbox.take_ready() {
+            let Edge::Results(query) = self.plan.stage(stage).edge else { continue };
+            let open = &mut results.open[usize::from(query.0)];
+            *open -= 1;
+            if *open == 0 {
+                complete.push(query);
+            }
+        }
+        self.scheduler.answer(&complete);
+    }
+
+    /// Puts an answer together from its complete rows.
+    pub(super) fn make_answer(&self, query: QueryId) -> Result<(), Error> {
+        let index = usize::from(query.0);
+        let none = Spool::new(Arc::clone(&self.budget));
+        let rows = std::mem::replace(&mut lock(&self.results).spools[index], none);
+        let env = working_memory(self.options.memory_bytes, &self.options.temp_dir, self.options.threads)?;
+        let answer = Answer::new(&self.plan.queries[index], rows, &env, &self.budget)?;
+        lock(&self.results).answers[index] = Some(answer);
         Ok(())
     }
 
@@ -102,7 +127,7 @@ impl Job<'_> {
         }
         let mut results = lock(&self.results);
         results.inbox.close_table(table, chunks)?;
-        results.inbox.take_ready();
+        self.complete_answers(&mut results);
         Ok(())
     }
 }

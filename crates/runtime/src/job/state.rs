@@ -10,7 +10,7 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use tenaz_core::{Inbox, Ledger, Partition, QueryId, StageId, Topology};
 use tenaz_csv::Spares;
-use tenaz_engine::{EdgeInput, JobPlan, LeafRunner, Workload};
+use tenaz_engine::{Edge, EdgeInput, JobPlan, LeafRunner, Workload};
 
 use super::{Observer, Options, Outcome, TableReport};
 use crate::partition::PartitionState;
@@ -66,6 +66,10 @@ pub(super) struct Results {
     pub(super) spools: Vec<Spool>,
     /// For stages that answer early: the rows that the observer knows already.
     pub(super) told: BTreeMap<StageId, RowSet>,
+    /// For each query, how many stages have not yet made all their rows of its answer.
+    pub(super) open: Vec<usize>,
+    /// Those that are put together.
+    pub(super) answers: Vec<Option<Answer>>,
 }
 
 impl Results {
@@ -92,6 +96,12 @@ pub(super) struct Account {
     pub(super) ledger: Ledger,
     pub(super) reasons: Vec<BTreeMap<&'static str, u64>>,
     pub(super) rejects: Spool,
+}
+
+/// How many stages make rows of a query's answer.
+fn result_stages(plan: &JobPlan, query: usize) -> usize {
+    let of_query = |edge: &Edge| matches!(edge, Edge::Results(of) if usize::from(of.0) == query);
+    plan.stages.iter().filter(|stage| of_query(&stage.edge)).count()
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -139,6 +149,8 @@ impl<'a> Job<'a> {
                 inbox: Inbox::of_results(&topology),
                 spools: plan.queries.iter().map(|_| spool()).collect(),
                 told: BTreeMap::new(),
+                open: plan.queries.iter().enumerate().map(|(query, _)| result_stages(plan, query)).collect(),
+                answers: plan.queries.iter().map(|_| None).collect(),
             }),
             account: Mutex::new(Account {
                 ledger: Ledger::new(tables),
@@ -192,11 +204,14 @@ impl<'a> Job<'a> {
             return Err(Error::Crashed { task, message: "their input never became complete".to_owned() });
         }
         let mut answers = Vec::new();
-        for (query, spool) in self.plan.queries.iter().zip(results.spools) {
+        for ((query, spool), made) in self.plan.queries.iter().zip(results.spools).zip(results.answers) {
             if self.progress.is_stopping() {
                 return Err(Error::Stopped);
             }
-            answers.push(Answer::new(query, spool, &self.env, &self.budget)?);
+            answers.push(match made {
+                Some(answer) => answer,
+                None => Answer::new(query, spool, &self.env, &self.budget)?,
+            });
         }
         let mut scanned: Vec<usize> = self.plan.scans.iter().map(|scan| usize::from(scan.table.0)).collect();
         scanned.sort_unstable();

@@ -31,6 +31,10 @@ impl Job<'_> {
                     let task = || format!("stage {} of partition {}", stage.0, partition.0);
                     guarded(task, || self.inner_task(stage, partition))
                 }
+                Work::Answer(query) => {
+                    let task = || format!("the answer to {}", self.plan.queries[usize::from(query.0)].name);
+                    guarded(task, || self.make_answer(query))
+                }
             };
             if let Err(error) = done {
                 self.scheduler.fail(error);
