@@ -8,6 +8,9 @@ use crate::harness::{Upped, Wanted, assert_same_results, coffee, find, shared, w
 fn kill_under_a_job(upped: &Upped, name: &str, victims: &[String]) {
     let (client, out) = upped.submit(coffee(), name);
     upped.wait_for_work();
+    if name == "broker" {
+        upped.wait_until_recorded();
+    }
     let lives: Vec<u64> = victims.iter().map(|victim| upped.signal(victim, Signal::KILL)).collect();
     assert!(client.is_alive(), "the job was over before anybody was killed:\n{}", client.log_tail());
     for (victim, life) in victims.iter().zip(lives) {
@@ -20,7 +23,7 @@ fn kill_under_a_job(upped: &Upped, name: &str, victims: &[String]) {
 
 #[test]
 fn a_kill_of_every_role_under_a_job() {
-    let wanted = Wanted { gateways: 2, worker_options: &["--faults", "slow=40"], ..Wanted::default() };
+    let wanted = Wanted { gateways: 2, worker_options: &["--faults", "slow=80"], ..Wanted::default() };
     let Some(mut upped) = Upped::start(&wanted) else { return };
     kill_under_a_job(&upped, "worker", &["worker-1".to_owned()]);
     kill_under_a_job(&upped, "gateway", &["gateway-1".to_owned()]);

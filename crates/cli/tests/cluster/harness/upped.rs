@@ -202,6 +202,20 @@ impl Upped {
         });
     }
 
+    /// Waits until the cluster's own broker has the queues of all running jobs on disk. (A lone RabbitMQ 3.10 that is killed
+    /// within a second or so of a declaration forgets the queue, or never confirms anything to it again; see ARCHITECTURE.md.)
+    pub fn wait_until_recorded(&self) {
+        self.wait("the broker has recorded the jobs' queues", |status| {
+            let names = names_on_disk(&self.home.join("broker"));
+            let jobs = status["jobs"].as_array()?.iter().filter(|job| job["state"] != "done");
+            let queue =
+                |job: &Value| format!("%2F_{}.job.{}.chunks.0", self.prefix, job["id"].as_str().unwrap_or_default());
+            let queues: Vec<String> = jobs.map(queue).collect();
+            let is_recorded = |queue: &String| names.windows(queue.len()).any(|window| window == queue.as_bytes());
+            (!queues.is_empty() && queues.iter().all(is_recorded)).then_some(())
+        });
+    }
+
     /// What happened, so far.
     pub fn events(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.home.join("events.ndjson")).unwrap_or_default();
@@ -282,4 +296,18 @@ pub fn find(status: &Value, name: &str) -> Option<Value> {
 
 pub fn text(done: &Output) -> String {
     format!("{}\n{}{}", done.status, String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr))
+}
+
+/// What the files say in which a broker keeps the names of its Raft servers.
+fn names_on_disk(dir: &Path) -> Vec<u8> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(names_on_disk(&path));
+        } else if path.ends_with("names.dets") {
+            found.extend(std::fs::read(&path).unwrap_or_default());
+        }
+    }
+    found
 }
