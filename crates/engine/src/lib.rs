@@ -10,9 +10,9 @@
 mod error;
 pub mod functions;
 pub mod limits;
+mod machine_words;
 mod plan;
 mod task;
-mod words;
 mod workload;
 
 pub use error::Error;

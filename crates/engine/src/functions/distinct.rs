@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, SetMonotonicity, Signature, Volatility,
 };
 
-use crate::words::keys;
+use crate::machine_words::keys;
 use groups::DistinctGroups;
 
 /// Counts different values, nulls apart.

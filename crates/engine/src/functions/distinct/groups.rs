@@ -8,8 +8,8 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 
-use crate::words::groups::{self, Groups};
-use crate::words::keys;
+use crate::machine_words::groups::{self, Groups};
+use crate::machine_words::keys;
 
 /// Counts different values, nulls apart.
 pub(super) struct DistinctGroups {

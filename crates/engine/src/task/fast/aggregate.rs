@@ -25,8 +25,8 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::{Expr, Plan, faster_expr};
 use crate::limits::{BATCH_ROWS, PROBE_ROWS, PROBE_SHARE};
-use crate::words::groups::{self, Groups};
-use crate::words::keys;
+use crate::machine_words::groups::{self, Groups};
+use crate::machine_words::keys;
 
 /// Groups rows.
 #[derive(Debug, Clone)]

@@ -22,8 +22,8 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::{Expr, Plan};
-use crate::words::groups::{self, Groups};
-use crate::words::keys;
+use crate::machine_words::groups::{self, Groups};
+use crate::machine_words::keys;
 
 /// More rows per key than this are not sieved.
 const MAX_ROWS: usize = 64;
