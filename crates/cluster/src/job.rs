@@ -34,22 +34,42 @@ pub async fn create_job(link: &Link, book: &Book, card: &JobCard, spec: &JobSpec
         .await?;
     }
     for wave in 0..usize::from(card.waves) {
-        let spec = QueueSpec {
-            name: names.chunks(&card.id, wave),
-            max_length: Some(QUEUED_CHUNKS),
-            max_length_bytes: Some(QUEUED_BYTES),
-        };
-        link.persist(|session| {
-            let spec = spec.clone();
-            async move {
-                session.reading.declare_queue(&spec).await?;
-                session.reading.check_delivery_limit(&spec).await
-            }
-        })
-        .await?;
+        declare_chunks(link, card, wave).await?;
     }
     book.tell(&card.id, &Control::Spec(Box::new(spec.clone()))).await?;
     book.write(&RegistryEvent::Prepared { id: card.id.clone() }).await
+}
+
+/// Makes the work queue of a wave, if it is not there.
+pub async fn declare_chunks(link: &Link, card: &JobCard, wave: usize) -> Result<(), Error> {
+    let spec = QueueSpec {
+        name: link.names().chunks(&card.id, wave),
+        max_length: Some(QUEUED_CHUNKS),
+        max_length_bytes: Some(QUEUED_BYTES),
+    };
+    link.persist(|session| {
+        let spec = spec.clone();
+        async move {
+            session.reading.declare_queue(&spec).await?;
+            session.reading.check_delivery_limit(&spec).await
+        }
+    })
+    .await
+}
+
+/// Deletes the work queue of a wave, whatever is in it. Chunks that nobody has worked on are found missing later, and their
+/// client sends them again.
+pub async fn delete_chunks(link: &Link, card: &JobCard, wave: usize) -> Result<(), Error> {
+    delete_queue(link, link.names().chunks(&card.id, wave)).await
+}
+
+async fn delete_queue(link: &Link, queue: String) -> Result<(), Error> {
+    let queue: Arc<str> = queue.into();
+    link.persist(|session| {
+        let queue = Arc::clone(&queue);
+        async move { session.reading.delete_queue(&queue).await }
+    })
+    .await
 }
 
 fn logs_of(card: &JobCard) -> Vec<Log> {
@@ -64,12 +84,7 @@ pub async fn delete_job_objects(link: &Link, card: &JobCard, end: &End, all: boo
     let logs = logs_of(card).into_iter().filter(|log| !keep(log)).map(|log| names.log(&card.id, log));
     let queues = (0..usize::from(card.waves)).map(|wave| names.chunks(&card.id, wave));
     for queue in queues.chain(logs) {
-        let queue: Arc<str> = queue.into();
-        link.persist(|session| {
-            let queue = Arc::clone(&queue);
-            async move { session.reading.delete_queue(&queue).await }
-        })
-        .await?;
+        delete_queue(link, queue).await?;
     }
     Ok(())
 }

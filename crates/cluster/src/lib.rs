@@ -29,7 +29,7 @@ pub use book::{Book, JobView, Note};
 pub use error::Error;
 pub use frame::{ChunkHeader, Encoding, Framed, frame, unframe};
 pub use janitor::{Janitor, Patience};
-pub use job::{create_job, delete_job_objects};
+pub use job::{create_job, declare_chunks, delete_chunks, delete_job_objects};
 pub use link::{Link, LinkSettings, Session};
 pub use log::{LogMessage, read_log};
 pub use membership::{Membership, Seen};

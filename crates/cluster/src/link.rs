@@ -79,7 +79,7 @@ impl Session {
                 Err(_) if self.writing.is_blocked() => {}
                 Err(_) => {
                     let seconds = CONFIRM_WITHIN.as_secs();
-                    return Err(tenaz_rabbit::Error::Lost(format!("no confirm for '{queue}' within {seconds} s")));
+                    return Err(tenaz_rabbit::Error::Unconfirmed { target: queue.to_owned(), seconds });
                 }
             }
         }

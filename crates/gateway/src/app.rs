@@ -17,6 +17,7 @@ use crate::problem::{Code, Problem};
 use crate::receipts::Receipts;
 use crate::server::Ending;
 use crate::state::end_name;
+use crate::stuck::Stuck;
 use crate::tokens::Tokens;
 use crate::{GatewaySettings, Limits};
 
@@ -45,6 +46,8 @@ pub(crate) struct App {
     touch_every: Duration,
     touched: Mutex<HashMap<JobId, Instant>>,
     ends: Mutex<HashMap<JobId, Arc<ResultEnd>>>,
+    /// Work queues that confirm nothing.
+    pub(crate) stuck: Stuck,
     /// How far the control logs of jobs were read at most.
     read: Mutex<HashMap<JobId, u64>>,
 }
@@ -107,6 +110,7 @@ impl App {
             touch_every,
             touched: Mutex::default(),
             ends: Mutex::default(),
+            stuck: Stuck::default(),
             read: Mutex::default(),
         }
     }

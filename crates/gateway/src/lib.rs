@@ -47,6 +47,7 @@ mod settings;
 mod state;
 mod status;
 mod stream;
+mod stuck;
 mod text;
 mod timed_io;
 mod tokens;

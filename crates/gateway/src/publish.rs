@@ -8,6 +8,7 @@ use tenaz_rabbit::{Backoff, Properties};
 
 use crate::app::{Job, Shared};
 use crate::problem::{Code, Problem};
+use crate::stuck;
 
 /// The kind of the messages in a work queue.
 const CHUNK: &str = "chunk";
@@ -55,7 +56,7 @@ async fn send(
     let queue = app.link.names().chunks(job.id(), wave);
     let since = Instant::now();
     let mut backoff = Backoff::new();
-    while !app.within(offer(app, job, &queue, header, payload)).await?? {
+    while !app.within(offer(app, job, wave, &queue, header, payload)).await?? {
         app.touch(job.id());
         if patience == Patience::Short && since.elapsed() >= app.limits.queue_wait {
             let text = "the workers have not caught up with this job's chunks: send this one again in a moment";
@@ -68,7 +69,14 @@ async fn send(
 
 /// Offers a message until the broker says something: true if it took it, false if the queue is full. What is in doubt is
 /// sent again, because a chunk that comes twice counts once.
-async fn offer(app: &Shared, job: &Job, queue: &str, header: &ChunkHeader, payload: &[u8]) -> Result<bool, Problem> {
+async fn offer(
+    app: &Shared,
+    job: &Job,
+    wave: usize,
+    queue: &str,
+    header: &ChunkHeader,
+    payload: &[u8],
+) -> Result<bool, Problem> {
     let properties = Properties::of_kind(CHUNK);
     let mut backoff = Backoff::new();
     loop {
@@ -76,10 +84,14 @@ async fn offer(app: &Shared, job: &Job, queue: &str, header: &ChunkHeader, paylo
         let session = app.link.session().await;
         let message = frame(header, &[payload]);
         match session.publish(queue, message, &properties).await {
-            Ok(()) => return Ok(true),
+            Ok(()) => {
+                app.stuck.confirmed(queue);
+                return Ok(true);
+            }
             Err(tenaz_rabbit::Error::Full { .. }) => return Ok(false),
             Err(error) if error.is_temporary() || matches!(error, tenaz_rabbit::Error::Unroutable { .. }) => {
                 session.met_publishing(&error);
+                stuck::mend(app, job, wave, &session, &error).await;
                 tokio::time::sleep(backoff.next_delay()).await;
             }
             Err(error) => return Err(tenaz_cluster::Error::from(error).into()),

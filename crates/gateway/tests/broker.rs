@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use common::http::Client;
 use common::worker::{Worker, id};
-use common::{Deployment, create, eventually, run, shop, start_node};
+use common::{Deployment, create, eventually, fresh_dir, run, shop, start_node, start_node_with};
 use serde_json::json;
-use tenaz_rabbit::node::PrivateNode;
+use tenaz_rabbit::node::{NodeOptions, PrivateNode};
 
 const CHUNKS: u64 = 120;
 const SENDERS: u64 = 4;
@@ -79,6 +79,36 @@ fn uploads_wait_while_the_broker_is_killed_and_restarted_and_nothing_is_lost() {
         assert_eq!(state["state"], "processing");
         first.stop().await;
         second.stop().await;
+        worker.leave().await;
+    });
+}
+
+/// A broker that nobody tells to write down its queues at once mostly comes back with one that confirms nothing.
+#[test]
+fn a_queue_that_does_not_come_back_in_order_is_made_anew() {
+    run(async {
+        let name = "gateway-forgetful";
+        let options = NodeOptions { record_names: false, ..NodeOptions::new(fresh_dir(name), name) };
+        let Some(mut node) = start_node_with(options).await else { return };
+        let deployment = Deployment::on(node.settings());
+        let worker = Worker::join(&deployment).await;
+        let patient = |settings: &mut tenaz_gateway::GatewaySettings| {
+            settings.limits.broker_wait = Duration::from_secs(100);
+        };
+        let gateway = deployment.gateway_with(patient).await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        node.kill().await.unwrap();
+        node.restart().await.unwrap();
+        let path = |number: u64| format!("/v1/jobs/{job}/tables/sales/chunks/{number}");
+        assert_eq!(gateway.put(&path(0), b"11,a\n").await.ok(200)["status"], "received");
+        let taken = worker.take_chunks(&job, 0, 1).await;
+        assert_eq!(taken[0].0.number, 0);
+        // And if it is not there at all.
+        let card = worker.book.view(&id(&job), |view| view.card.clone()).unwrap();
+        tenaz_cluster::delete_chunks(&worker.link, &card, 0).await.unwrap();
+        assert_eq!(gateway.put(&path(1), b"12,a\n").await.ok(200)["status"], "received");
+        assert_eq!(worker.take_chunks(&job, 0, 1).await[0].0.number, 1);
+        gateway.stop().await;
         worker.leave().await;
     });
 }

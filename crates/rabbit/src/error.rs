@@ -137,6 +137,14 @@ pub enum Error {
     /// The connection, channel or consumer is gone. What was under way may or may not have happened.
     #[error("the broker connection was lost ({0}): connect again")]
     Lost(String),
+    /// The broker took a message, and has not confirmed it for long. It may or may not be there.
+    #[error("the broker has not confirmed a message for '{target}' within {seconds} s: connect again")]
+    Unconfirmed {
+        /// Queue or exchange.
+        target: String,
+        /// How long was waited.
+        seconds: u64,
+    },
     /// The message has no queue to go to.
     #[error("no queue takes messages for '{target}': it was deleted or never declared; declare it first")]
     Unroutable {
@@ -189,7 +197,7 @@ pub enum Error {
 impl Error {
     /// Whether the same call can succeed later without anyone changing anything.
     ///
-    /// `Lost`, `Unreachable` and `Refused` ask for a new connection, `NotReady` and `Full` for patience.
+    /// `Lost`, `Unconfirmed`, `Unreachable` and `Refused` ask for a new connection, `NotReady` and `Full` for patience.
     pub fn is_temporary(&self) -> bool {
         matches!(
             self,
@@ -197,12 +205,13 @@ impl Error {
                 | Error::Refused { .. }
                 | Error::NotReady { .. }
                 | Error::Lost(_)
+                | Error::Unconfirmed { .. }
                 | Error::Full { .. }
         )
     }
 
     /// Whether the connection or channel behind the call is gone, so that it has to be opened again.
     pub fn is_lost(&self) -> bool {
-        matches!(self, Error::Lost(_))
+        matches!(self, Error::Lost(_) | Error::Unconfirmed { .. })
     }
 }

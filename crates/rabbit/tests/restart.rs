@@ -80,6 +80,33 @@ async fn read_log(settings: &BrokerSettings) -> (BTreeSet<String>, u32) {
     (seen, losses)
 }
 
+/// RabbitMQ by itself writes names to disk only after half a second in which it needed none.
+#[test]
+fn names_of_new_queues_are_on_disk_soon_however_busy_the_node_is() {
+    run(async {
+        let Some(mut node) = start_node("rabbit-recording").await else { return };
+        let connection = connect(&node.settings()).await;
+        let names: Vec<String> = (0..500).map(|number| format!("queue-{number}")).collect();
+        let spec = |name: &String| QueueSpec { name: name.clone(), max_length: None, max_length_bytes: None };
+        let mut recorded = None;
+        for (number, name) in names.iter().enumerate() {
+            connection.declare_queue(&spec(name)).await.unwrap();
+            if node.has_recorded(&[&names[0]]) {
+                recorded = Some(number);
+                break;
+            }
+        }
+        let last = recorded.expect("the first of 500 queues is on disk before the last is there");
+        node.wait_until_recorded(&[&names[last]]).await.unwrap();
+        node.kill().await.unwrap();
+        node.restart().await.unwrap();
+        let publisher = open_publisher(&node.settings()).await;
+        for name in [&names[0], &names[last]] {
+            insist(async || publisher.publish(Target::Queue(name), vec![7; 10], &id(1)).await).await;
+        }
+    });
+}
+
 #[test]
 fn no_confirmed_message_is_lost_when_the_broker_is_killed() {
     run(async {

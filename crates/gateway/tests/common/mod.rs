@@ -21,7 +21,7 @@ use http::Client;
 /// Longer than anything takes on a loaded machine; only a bug gets there.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-fn fresh_dir(name: &str) -> PathBuf {
+pub(crate) fn fresh_dir(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
     dir
@@ -29,7 +29,12 @@ fn fresh_dir(name: &str) -> PathBuf {
 
 /// A node for one test.
 pub(crate) async fn start_node(name: &str) -> Option<PrivateNode> {
-    match PrivateNode::start(NodeOptions::new(fresh_dir(name), name)).await {
+    start_node_with(NodeOptions::new(fresh_dir(name), name)).await
+}
+
+/// A node with these options.
+pub(crate) async fn start_node_with(options: NodeOptions) -> Option<PrivateNode> {
+    match PrivateNode::start(options).await {
         Ok(node) => Some(node),
         Err(error @ Error::NotInstalled { .. }) => {
             eprintln!("skipped: {error}");

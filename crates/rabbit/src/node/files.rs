@@ -13,10 +13,20 @@ use crate::{
     random::random_u64,
 };
 
+/// Erlang that writes the names of Raft servers to disk as soon as they are new. The launcher splits at spaces.
+///
+/// RabbitMQ keeps the names of quorum queues and of the streams' coordinator in a table that is written when nobody has used
+/// it for half a second. (m) A node of version 3.10.8 that is killed before that comes back with queues that never confirm
+/// anything, and with its first streams "home node down" for ever.
+const RECORD_NAMES: &str = "spawn(fun()->Record=fun(Again)->\
+    [dets:sync(Table)||Table<-dets:all(),filename:basename(dets:info(Table,filename))==\"names.dets\"],\
+    timer:sleep(20),Again(Again)end,Record(Record)end).";
+
 #[derive(Debug)]
 pub(super) struct Files {
     dir: PathBuf,
     name: String,
+    record_names: bool,
 }
 
 impl Files {
@@ -34,7 +44,7 @@ impl Files {
         fs::create_dir_all(&options.dir).map_err(failed)?;
         // RabbitMQ changes its working directory, so every path must be absolute.
         let dir = options.dir.canonicalize().map_err(failed)?;
-        let files = Files { dir, name: options.name.clone() };
+        let files = Files { dir, name: options.name.clone(), record_names: options.record_names };
         files.write_all(&configuration(options, ports, peers)).map_err(failed)?;
         Ok(files)
     }
@@ -61,6 +71,11 @@ impl Files {
     /// Everything that keeps the node away from other brokers of this machine.
     pub(super) fn environment(&self, ports: &Ports) -> Vec<(&'static str, String)> {
         let path = |name: &str| self.dir.join(name).display().to_string();
+        let mut arguments = "-start_epmd false -kernel inet_dist_use_interface {127,0,0,1}".to_owned();
+        if self.record_names {
+            arguments.push_str(" -eval ");
+            arguments.push_str(RECORD_NAMES);
+        }
         vec![
             ("HOME", path("home")),
             ("RABBITMQ_NODENAME", self.node_name()),
@@ -75,10 +90,7 @@ impl Files {
             ("RABBITMQ_GENERATED_CONFIG_DIR", path("generated")),
             ("RABBITMQ_FEATURE_FLAGS_FILE", path("feature_flags")),
             ("RABBITMQ_PID_FILE", path("pid")),
-            (
-                "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-                "-start_epmd false -kernel inet_dist_use_interface {127,0,0,1}".to_owned(),
-            ),
+            ("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", arguments),
         ]
     }
 
@@ -113,15 +125,27 @@ impl Files {
 
     /// Whether the directories of Raft servers on disk name these queues, and the coordinator of streams if it exists.
     pub(super) fn has_recorded(&self, quorum_queues: &[&str]) -> bool {
-        let system = |name: &str| self.dir.join("mnesia").join(self.node_name()).join(name).join(self.node_name());
-        let names = |name: &str| fs::read(system(name).join("names.dets")).unwrap_or_default();
-        let (queues, streams) = (names("quorum"), names("coordination"));
+        let queues = self.names("quorum");
         // The coordinator is created with the first stream, as a directory of its own.
-        let has_streams = fs::read_dir(system("coordination")).is_ok_and(|mut entries| {
+        let has_streams = fs::read_dir(self.raft("coordination")).is_ok_and(|mut entries| {
             entries.any(|entry| entry.is_ok_and(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())))
         });
         quorum_queues.iter().all(|queue| contains(&queues, &format!("%2F_{queue}")))
-            && (!has_streams || contains(&streams, "rabbit_stream_coordinator"))
+            && (!has_streams || self.knows_streams())
+    }
+
+    /// Whether the coordinator of streams is named on disk.
+    pub(super) fn knows_streams(&self) -> bool {
+        contains(&self.names("coordination"), "rabbit_stream_coordinator")
+    }
+
+    fn names(&self, system: &str) -> Vec<u8> {
+        fs::read(self.raft(system).join("names.dets")).unwrap_or_default()
+    }
+
+    /// The directory of a system of Raft servers.
+    fn raft(&self, system: &str) -> PathBuf {
+        self.dir.join("mnesia").join(self.node_name()).join(system).join(self.node_name())
     }
 
     pub(super) fn log_mentions(&self, word: &str) -> bool {
