@@ -8,6 +8,7 @@ use std::{
     io::{BufRead, BufReader},
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
+    time::{Duration, Instant},
 };
 
 use common::{connect, eventually, id, is_running, run, start_node};
@@ -80,28 +81,27 @@ async fn read_log(settings: &BrokerSettings) -> (BTreeSet<String>, u32) {
     (seen, losses)
 }
 
-/// RabbitMQ by itself writes names to disk only after half a second in which it needed none.
+/// RabbitMQ by itself writes names to disk half a second later, or more.
 #[test]
-fn names_of_new_queues_are_on_disk_soon_however_busy_the_node_is() {
+fn names_of_new_queues_are_on_disk_at_once() {
     run(async {
         let Some(mut node) = start_node("rabbit-recording").await else { return };
         let connection = connect(&node.settings()).await;
-        let names: Vec<String> = (0..500).map(|number| format!("queue-{number}")).collect();
-        let spec = |name: &String| QueueSpec { name: name.clone(), max_length: None, max_length_bytes: None };
-        let mut recorded = None;
-        for (number, name) in names.iter().enumerate() {
-            connection.declare_queue(&spec(name)).await.unwrap();
-            if node.has_recorded(&[&names[0]]) {
-                recorded = Some(number);
-                break;
-            }
+        let names: Vec<String> = (0..8).map(|number| format!("queue-{number}")).collect();
+        let mut soonest = Duration::MAX;
+        for name in &names {
+            let spec = QueueSpec { name: name.clone(), max_length: None, max_length_bytes: None };
+            connection.declare_queue(&spec).await.unwrap();
+            let declared = Instant::now();
+            node.wait_until_recorded(&[name]).await.unwrap();
+            soonest = soonest.min(declared.elapsed());
         }
-        let last = recorded.expect("the first of 500 queues is on disk before the last is there");
-        node.wait_until_recorded(&[&names[last]]).await.unwrap();
+        // One of eight: a busy machine may be slow now and then.
+        assert!(soonest < Duration::from_millis(250), "{soonest:?}");
         node.kill().await.unwrap();
         node.restart().await.unwrap();
         let publisher = open_publisher(&node.settings()).await;
-        for name in [&names[0], &names[last]] {
+        for name in &names {
             insist(async || publisher.publish(Target::Queue(name), vec![7; 10], &id(1)).await).await;
         }
     });

@@ -172,18 +172,13 @@ impl PrivateNode {
     /// See [`NodeOptions::record_names`]. Tests that kill a node wait here first, unless they test just that.
     pub async fn wait_until_recorded(&self, quorum_queues: &[&str]) -> Result<()> {
         let deadline = Instant::now() + RECORD_DEADLINE;
-        while !self.has_recorded(quorum_queues) {
+        while !self.files.has_recorded(quorum_queues) {
             if Instant::now() > deadline {
                 return Err(self.failed("it does not write its queues to disk"));
             }
             tokio::time::sleep(POLL).await;
         }
         Ok(())
-    }
-
-    /// Whether that is so now.
-    pub fn has_recorded(&self, quorum_queues: &[&str]) -> bool {
-        self.files.has_recorded(quorum_queues)
     }
 
     /// Where it listens, with user and password: `amqp://guest:guest@127.0.0.1:PORT/%2f`.
