@@ -6,6 +6,7 @@ mod common;
 use std::{
     collections::BTreeSet,
     io::{BufRead, BufReader},
+    path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
@@ -79,6 +80,61 @@ async fn read_log(settings: &BrokerSettings) -> (BTreeSet<String>, u32) {
         }
     }
     (seen, losses)
+}
+
+/// The files of a stream.
+fn files_of(dir: &Path, stream: &str) -> Vec<PathBuf> {
+    let list = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let nodes = list(&dir.join("mnesia")).map(|node| node.join("stream"));
+    let streams = nodes.flat_map(|node| list(&node).collect::<Vec<_>>());
+    streams
+        .filter(|path| name(path).starts_with(&format!("__{stream}_")))
+        .flat_map(|path| list(&path).collect::<Vec<_>>())
+        .collect()
+}
+
+/// As measured: killed after the index was made, and before its segment was.
+#[test]
+fn a_node_that_was_killed_while_it_began_a_segment_comes_back_with_the_stream() {
+    run(async {
+        let Some(mut node) = start_node("rabbit-segments").await else { return };
+        let connection = connect(&node.settings()).await;
+        let names = ["without-segment", "empty-segment", "untouched"];
+        for name in names {
+            let spec = StreamSpec { name: name.to_owned(), max_length_bytes: None, max_age: None, segment_bytes: None };
+            connection.declare_stream(&spec).await.unwrap();
+        }
+        let publisher = Publisher::open(&connection).await.unwrap();
+        publisher.publish(Target::Queue("untouched"), vec![7; 10], &id(0)).await.unwrap();
+        node.kill().await.unwrap();
+        for name in &names[..2] {
+            let files = files_of(node.dir(), name);
+            assert_eq!(files.len(), 2, "{files:?}");
+            for file in files {
+                let is_segment = file.extension().is_some_and(|extension| extension == "segment");
+                match is_segment && *name == "without-segment" {
+                    true => std::fs::remove_file(&file).unwrap(),
+                    false => std::fs::write(&file, b"").unwrap(),
+                }
+            }
+        }
+        node.restart().await.unwrap();
+        let publisher = open_publisher(&node.settings()).await;
+        for name in names {
+            let publish = async || match publisher.publish(Target::Queue(name), vec![7; 10], &id(1)).await {
+                // The node is still looking at its streams.
+                Err(Error::Unroutable { target }) => Err(Error::NotReady { name: target, detail: String::new() }),
+                done => done,
+            };
+            insist(publish).await;
+        }
+        let reading = Connection::open(&node.settings(), "reader").await.unwrap();
+        let mut reader = StreamReader::open(&reading, "untouched", Offset::First).await.unwrap();
+        for number in 0..2 {
+            assert_eq!(reader.next().await.unwrap().properties.message_id, id(number).message_id);
+        }
+    });
 }
 
 /// RabbitMQ by itself writes names to disk half a second later, or more.

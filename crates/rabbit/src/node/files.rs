@@ -123,6 +123,27 @@ impl Files {
         text
     }
 
+    /// Removes segments of streams that were never begun.
+    ///
+    /// (m) A node of version 3.10.8 that is killed in the few milliseconds in which it makes a segment leaves an index without
+    /// one. It then cannot start that stream, nor delete it, and says so in its log five hundred times a second.
+    pub(super) fn mend_streams(&self) {
+        /// What both files begin with, before there is anything in them.
+        const HEADER_BYTES: u64 = 8;
+        let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+        let bytes = |path: &Path| fs::metadata(path).map_or(0, |data| data.len());
+        let streams = self.dir.join("mnesia").join(self.node_name()).join("stream");
+        for index in entries(&streams).flat_map(|stream| entries(&stream)) {
+            let segment = index.with_extension("segment");
+            let is_index = index.extension().is_some_and(|extension| extension == "index");
+            if is_index && bytes(&index) <= HEADER_BYTES && bytes(&segment) < HEADER_BYTES {
+                // What cannot be removed is as it was before.
+                let _ = fs::remove_file(&index);
+                let _ = fs::remove_file(&segment);
+            }
+        }
+    }
+
     /// Whether the directories of Raft servers on disk name these queues, and the coordinator of streams if it exists.
     pub(super) fn has_recorded(&self, quorum_queues: &[&str]) -> bool {
         let queues = self.names("quorum");

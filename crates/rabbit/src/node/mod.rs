@@ -250,6 +250,7 @@ impl PrivateNode {
     async fn launch(&mut self) -> Result<()> {
         self.kill_processes();
         self.wait_until_port_closed().await?;
+        self.files.mend_streams();
         let mut command = self.command(&process::server_script("rabbitmq-server")?);
         let (stdout, stderr) = self.files.output_files()?;
         // With this the launcher script becomes the broker instead of waiting for it.
