@@ -27,7 +27,7 @@ fn decoder(c: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter(|| {
                 for chunk in &chunks {
-                    black_box(decoder.decode(&chunk.data, chunk.byte, chunk.line).expect("fair chunks"));
+                    black_box(decoder.decode_chunk(chunk).expect("fair chunks"));
                 }
             });
         });

@@ -28,7 +28,7 @@ fn chunker(case: Case) -> Vec<Chunk> {
 #[bench::transactions_checked(decoding(transactions(10_000), &[]))]
 #[bench::reviews_needed(decoding(reviews(3_000), &[0, 2, 3]))]
 fn decoder((mut decoder, chunks): (Decoder, Vec<Chunk>)) -> Vec<Decoded> {
-    let decoded = chunks.iter().map(|chunk| decoder.decode(&chunk.data, chunk.byte, chunk.line).expect("fair chunks"));
+    let decoded = chunks.iter().map(|chunk| decoder.decode_chunk(chunk).expect("fair chunks"));
     black_box(decoded.collect())
 }
 

@@ -10,8 +10,8 @@ use arrow_buffer::Buffer;
 use memchr::{memchr, memchr_iter};
 
 use crate::filling::Filling;
-use crate::index;
 use crate::index::scalar::{Exact, Scan};
+use crate::index::{self, Marks, Rules, Splitting};
 use crate::limits::{LOOKAHEAD_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES, READ_BYTES};
 use crate::simd::Simd;
 use crate::{Error, Header, Layout, Spares, header};
@@ -19,7 +19,7 @@ use crate::{Error, Header, Layout, Spares, header};
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// Consecutive whole records of a file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Chunk {
     /// Which chunk of the file, counted from 0.
     pub number: u64,
@@ -31,6 +31,16 @@ pub struct Chunk {
     pub records: u64,
     /// The records, without byte order mark and header.
     pub data: Buffer,
+    /// Where their fields end, if the chunker was asked to note that.
+    pub marks: Marks,
+}
+
+impl PartialEq for Chunk {
+    /// Marks are no part of what a chunk is.
+    fn eq(&self, other: &Self) -> bool {
+        let place = |chunk: &Self| (chunk.number, chunk.byte, chunk.line, chunk.records);
+        place(self) == place(other) && self.data == other.data
+    }
 }
 
 /// Cuts a file into [`Chunk`]s.
@@ -52,15 +62,11 @@ pub struct Chunker<R> {
     byte: u64,
     line: u64,
     spares: Spares,
-}
-
-/// Records at the front of the buffer.
-#[derive(Clone, Copy, Default)]
-struct Found {
-    /// Where the last one ends.
-    end: usize,
-    records: u64,
-    newlines: u64,
+    mark: bool,
+    /// Whether the last chunk had quotes: without them, marks are no faster than looking again.
+    had_quotes: bool,
+    /// Of the chunk that is being read.
+    marks: Marks,
 }
 
 /// Where a chunk ends.
@@ -71,6 +77,7 @@ struct Cut {
     next: Option<usize>,
     records: u64,
     newlines: u64,
+    marks: Marks,
 }
 
 impl<R: Read> Chunker<R> {
@@ -91,7 +98,17 @@ impl<R: Read> Chunker<R> {
             byte: 0,
             line: 1,
             spares: Spares::default(),
+            mark: false,
+            had_quotes: false,
+            marks: Marks::default(),
         }
+    }
+
+    /// The same chunker, which notes where fields end. That pays if the same process decodes the chunks.
+    #[must_use]
+    pub fn with_marks(mut self) -> Self {
+        self.mark = true;
+        self
     }
 
     /// The same chunker, which takes memory for its chunks from `spares` before it asks for more.
@@ -134,19 +151,22 @@ impl<R: Read> Chunker<R> {
             self.start()?;
         }
         loop {
-            let found = self.read()?;
+            if self.marks_now() {
+                self.marks = self.spares.take_marks();
+            }
+            let pass = self.read()?;
             if self.buffer.is_empty() {
                 return Ok(None);
             }
-            let cut = self.cut(found)?;
-            let records = cut.records;
+            let mut cut = self.cut(pass)?;
+            let (records, marks) = (cut.records, std::mem::take(&mut cut.marks));
             let (byte, line) = (self.byte, self.line);
             let data = self.split_off(cut)?;
             // Blank lines alone make no chunk.
             if records > 0 {
                 let number = self.number;
                 self.number += 1;
-                return Ok(Some(Chunk { number, byte, line, records, data: Buffer::from_vec(data) }));
+                return Ok(Some(Chunk { number, byte, line, records, data: Buffer::from_vec(data), marks }));
             }
         }
     }
@@ -194,7 +214,7 @@ impl<R: Read> Chunker<R> {
         let end = next.unwrap_or(self.buffer.len());
         let newlines = memchr_iter(b'\n', &self.buffer[..end]).count() as u64;
         let keep = newline.min(end);
-        self.split_off(Cut { keep, next, records: 0, newlines })?;
+        self.split_off(Cut { keep, next, records: 0, newlines, marks: Marks::default() })?;
         Ok(())
     }
 
@@ -215,62 +235,76 @@ impl<R: Read> Chunker<R> {
     }
 
     /// Reads what may belong to the next chunk, and splits it into records on the way as far as that is easy.
-    fn read(&mut self) -> Result<Found, Error> {
-        let mut found = Found::default();
-        let mut easy = true;
+    fn read(&mut self) -> Result<Splitting, Error> {
+        let mut pass = Splitting::from(0);
         // One byte more tells whether the file ends with the window.
         while self.buffer.len() <= self.target && !self.eof {
             self.fill((self.buffer.len() + READ_BYTES).min(self.target + 1))?;
-            if easy {
-                easy = !self.split(&mut found);
-            }
+            self.split(&mut pass, false);
         }
-        Ok(found)
+        Ok(pass)
     }
 
-    /// Splits the window's records from where the last one was found. Returns whether something hard is in the way.
-    fn split(&mut self, found: &mut Found) -> bool {
+    fn marks_now(&self) -> bool {
+        self.mark && self.had_quotes
+    }
+
+    /// Goes on with a pass over the window. `last`: the window is complete.
+    fn split(&mut self, pass: &mut Splitting, last: bool) {
         let window = self.target.min(self.buffer.len());
-        let more = index::split(self.simd, &self.buffer[..window], found.end, self.layout.delimiter, self.limit);
-        found.end = more.end;
-        found.records += more.records;
-        found.newlines += more.newlines;
-        more.trouble
+        let rules = Rules { delimiter: self.layout.delimiter, limit: self.limit };
+        // Only the first pass, which has all that is easy, starts at the front.
+        let marks = (self.marks_now() && pass.is_first()).then_some(&mut self.marks);
+        index::split(self.simd, pass, &self.buffer[..window], rules, last, marks);
     }
 
-    /// Finds the end of the chunk that starts at the buffer's front, of which some records are found already.
-    fn cut(&mut self, mut found: Found) -> Result<Cut, Error> {
+    /// Finds the end of the chunk that starts at the buffer's front, of which a pass may have found records already.
+    fn cut(&mut self, mut pass: Splitting) -> Result<Cut, Error> {
         self.exact.forget();
-        let cut = |end, records, newlines| Ok(Cut { keep: end, next: Some(end), records, newlines });
+        let window = self.target.min(self.buffer.len());
+        let last = self.eof && window == self.buffer.len();
+        self.split(&mut pass, true);
+        if self.marks_now() {
+            pass.finish(&mut self.marks);
+        }
+        let marks = std::mem::take(&mut self.marks);
+        self.had_quotes = pass.quotes;
+        // Of passes before and of records that were scanned exactly.
+        let (mut records, mut newlines) = (0, 0);
         loop {
-            let window = self.target.min(self.buffer.len());
-            self.split(&mut found);
-            let Found { end, records, newlines } = found;
-            let last = self.eof && window == self.buffer.len();
+            let end = pass.end;
             // A record whose first line does not end in the window ends beyond it, whatever follows.
-            if end == window || (end > 0 && !last && memchr(b'\n', &self.buffer[end..window]).is_none()) {
-                return cut(end, records, newlines);
-            }
-            let (next, record) = match self.exact.scan(&self.buffer, end, self.eof, |_| ()) {
-                Scan::NeedMore => {
+            let beyond = end > 0 && !last && memchr(b'\n', &self.buffer[end..window]).is_none();
+            let scan = match end == window || beyond {
+                true => None,
+                false => Some(self.exact.scan(&self.buffer, end, self.eof, |_| ())),
+            };
+            let (next, record) = match scan {
+                None => (None, 0),
+                Some(Scan::NeedMore) => {
                     self.look_ahead(end)?;
                     continue;
                 }
-                Scan::Blank { next, .. } => (Some(next), 0),
-                Scan::Record { next, .. } => (Some(next), 1),
-                Scan::Faulty { next, .. } => (next, 1),
+                Some(Scan::Blank { next, .. }) => (Some(next), 0),
+                Some(Scan::Record { next, .. }) => (Some(next), 1),
+                Some(Scan::Faulty { next, .. }) => (next, 1),
             };
             match next {
                 Some(next) if next <= window => {
-                    found.newlines += memchr_iter(b'\n', &self.buffer[end..next]).count() as u64;
-                    found.records += record;
-                    found.end = next;
+                    let scanned = memchr_iter(b'\n', &self.buffer[end..next]).count() as u64;
+                    newlines += pass.newlines(&self.buffer[..window]) + scanned;
+                    records += pass.records + record;
+                    pass = Splitting::from(next);
+                    self.split(&mut pass, true);
                 }
-                _ if end > 0 => return cut(end, records, newlines),
+                _ if scan.is_none() || end > 0 => {
+                    newlines += pass.newlines(&self.buffer[..window]);
+                    return Ok(Cut { keep: end, next: Some(end), records: records + pass.records, newlines, marks });
+                }
                 _ => {
                     let whole = next.unwrap_or(self.buffer.len());
                     let newlines = memchr_iter(b'\n', &self.buffer[..whole]).count() as u64;
-                    return Ok(Cut { keep: whole.min(self.limit + 1), next, records: record, newlines });
+                    return Ok(Cut { keep: whole.min(self.limit + 1), next, records: record, newlines, marks });
                 }
             }
         }

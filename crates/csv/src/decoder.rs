@@ -19,12 +19,12 @@ use arrow_schema::{Schema, SchemaRef};
 
 use crate::column::Cells;
 use crate::fields::Fields;
-use crate::index;
 use crate::index::scalar::{Exact, Fault, Scan};
+use crate::index::{self, Marks, Rules};
 use crate::limits::{MAX_CHUNK_BYTES, MAX_RECORD_BYTES, WINDOW_BYTES};
 use crate::reject::record_text;
 use crate::simd::Simd;
-use crate::{Error, Layout, Reason, Reject};
+use crate::{Chunk, Error, Layout, Reason, Reject};
 
 /// Decodes chunks of one table. Keeps its working memory from chunk to chunk.
 pub struct Decoder {
@@ -75,6 +75,7 @@ struct Found {
 /// How far the decoding of a chunk has come.
 struct Progress<'a> {
     data: &'a [u8],
+    marks: &'a Marks,
     records: u64,
     rows: usize,
     rejects: Vec<Reject>,
@@ -130,11 +131,23 @@ impl Decoder {
     /// # Errors
     /// The chunk is too large. Bad records are no errors but [`Decoded::rejects`].
     pub fn decode(&mut self, data: &Buffer, byte: u64, line: u64) -> Result<Decoded, Error> {
+        self.decode_marked(data, &Marks::default(), byte, line)
+    }
+
+    /// Decodes a chunk, with the help of its marks if it has some.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn decode_chunk(&mut self, chunk: &Chunk) -> Result<Decoded, Error> {
+        self.decode_marked(&chunk.data, &chunk.marks, chunk.byte, chunk.line)
+    }
+
+    fn decode_marked(&mut self, data: &Buffer, marks: &Marks, byte: u64, line: u64) -> Result<Decoded, Error> {
         if data.len() > MAX_CHUNK_BYTES {
             return Err(Error::ChunkTooLarge { bytes: data.len() });
         }
         self.exact.forget();
-        let mut progress = Progress { data, records: 0, rows: 0, rejects: Vec::new(), counted: (0, line), byte };
+        let mut progress = Progress { data, marks, records: 0, rows: 0, rejects: Vec::new(), counted: (0, line), byte };
         let mut at = 0;
         while at < data.len() {
             at = self.decode_window(&mut progress, at);
@@ -152,12 +165,12 @@ impl Decoder {
 
     /// Decodes a window of records from `start`, a record's start, and returns where the next one starts.
     fn decode_window(&mut self, progress: &mut Progress<'_>, start: usize) -> usize {
-        let (next, newlines, crlf, faulty) = self.index_window(progress.data, start);
+        let (next, newlines, crlf, faulty) = self.index_window(progress.data, progress.marks, start);
         let columns = self.layout.columns.len();
         let rows = newlines;
         self.window.faults.clear();
         let first_record = progress.records;
-        let regular = !crlf && is_regular(progress.data, &self.window.seps, rows, columns);
+        let regular = !crlf && is_regular(progress.data, progress.marks, next, &self.window.seps, rows, columns);
         if regular {
             progress.records += rows as u64;
         } else {
@@ -176,15 +189,24 @@ impl Decoder {
 
     /// Fills the index from `start` until the window is full or a record has a fault in its structure. Returns where the next
     /// window starts, the number of newlines, whether one follows a carriage return, and the faulty record's start.
-    fn index_window(&mut self, data: &[u8], start: usize) -> (usize, usize, bool, Option<(Fault, usize)>) {
+    fn index_window(
+        &mut self,
+        data: &[u8],
+        marks: &Marks,
+        start: usize,
+    ) -> (usize, usize, bool, Option<(Fault, usize)>) {
         let Self { window: Window { seps, doubled, .. }, layout, simd, limit, exact, .. } = self;
         let window_end = data.len().min(start + WINDOW_BYTES);
+        let rules = Rules { delimiter: layout.delimiter, limit: *limit };
         *doubled = false;
         seps.clear();
         seps.push((start as u32).wrapping_sub(1));
         let (mut at, mut newlines, mut crlf) = (start, 0, false);
         while at < window_end {
-            let found = index::index(*simd, &data[..window_end], at, layout.delimiter, *limit, seps);
+            let found = match at < marks.end {
+                true => index::marked(*simd, marks, at, window_end.min(marks.end), seps),
+                false => index::index(*simd, &data[..window_end], at, rules, seps),
+            };
             newlines += found.newlines as usize;
             crlf |= found.crlf;
             *doubled |= found.doubled;
@@ -324,10 +346,15 @@ fn read_all(simd: Simd, cells: &mut [Cells], data: &[u8], fields: Fields<'_>) ->
 }
 
 /// Whether the separators are those of `rows` records with the right number of fields and nothing else.
-fn is_regular(data: &[u8], seps: &[u32], rows: usize, columns: usize) -> bool {
+/// `next`: where the next window starts.
+fn is_regular(data: &[u8], marks: &Marks, next: usize, seps: &[u32], rows: usize, columns: usize) -> bool {
     // As many newlines as rows are there. If they are the last separator of every row, they are nowhere else.
     let is_newline = |sep: u32| data.get(sep as usize).is_none_or(|byte| *byte == b'\n');
-    let ends_rows = || (1..=rows).all(|row| is_newline(seps[row * columns]));
+    let ends_rows = || match next <= marks.end {
+        // The data itself need not be touched.
+        true => (1..=rows).all(|row| marks.is_end(seps[row * columns] as usize)),
+        false => (1..=rows).all(|row| is_newline(seps[row * columns])),
+    };
     // Only a single column can be mistaken for a blank line.
     let no_blanks = || {
         let unended = seps.last().is_some_and(|last| *last as usize >= data.len());

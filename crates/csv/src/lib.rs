@@ -60,6 +60,7 @@ mod text;
 pub use chunker::{Chunk, Chunker};
 pub use decoder::{Decoded, Decoder};
 pub use error::Error;
+pub use index::Marks;
 pub use layout::{Column, Header, Kind, Layout};
 pub use records::{Records, line_starts};
 pub use reject::{Reason, Reject};

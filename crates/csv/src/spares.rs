@@ -3,27 +3,46 @@
 //! A chunk is too large for an allocator to keep at hand: its pages go back to the system and come again cleared, which costs
 //! as much as reading the file. The same few buffers used again and again also stay in the processor's cache.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow_buffer::Buffer;
+use crate::{Chunk, Marks};
 
 /// Buffers without an owner. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Spares(Arc<Mutex<Vec<Vec<u8>>>>);
+pub struct Spares(Arc<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    data: Vec<Vec<u8>>,
+    marks: Vec<Marks>,
+}
 
 impl Spares {
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Gives the memory of a chunk back, unless somebody still reads it. There are never more spares than there were
     /// chunks at a time.
-    pub fn give_back(&self, chunk: Buffer) {
-        if let Ok(bytes) = chunk.into_vec::<u8>() {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+    pub fn give_back(&self, chunk: Chunk) {
+        let (data, mut marks) = (chunk.data.into_vec::<u8>().ok(), chunk.marks);
+        marks.forget();
+        let mut kept = self.lock();
+        kept.data.extend(data);
+        if marks.has_memory() {
+            kept.marks.push(marks);
         }
+    }
+
+    /// Marks that say nothing.
+    pub(crate) fn take_marks(&self) -> Marks {
+        self.lock().marks.pop().unwrap_or_default()
     }
 
     /// A buffer for at least so many bytes, with anything in it. Spares that are too small are let go.
     pub(crate) fn take(&self, bytes: usize) -> Vec<u8> {
-        let mut spares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(spare) = spares.pop() {
+        let mut kept = self.lock();
+        while let Some(spare) = kept.data.pop() {
             if spare.capacity() >= bytes {
                 return spare;
             }
@@ -34,7 +53,13 @@ impl Spares {
 
 #[cfg(test)]
 mod tests {
+    use arrow_buffer::Buffer;
+
     use super::*;
+
+    fn chunk(data: Buffer) -> Chunk {
+        Chunk { number: 0, byte: 0, line: 1, records: 0, data, marks: Marks::default() }
+    }
 
     #[test]
     fn memory_is_used_again_unless_it_is_still_read_or_too_small() {
@@ -42,21 +67,21 @@ mod tests {
         let mut bytes = spares.take(100);
         bytes.extend_from_slice(b"abc");
         let place = bytes.as_ptr();
-        let chunk = Buffer::from_vec(bytes);
-        let reader = chunk.slice(1);
-        spares.give_back(chunk);
-        assert!(spares.0.lock().expect("not poisoned").is_empty(), "somebody reads it");
+        let data = Buffer::from_vec(bytes);
+        let reader = data.slice(1);
+        spares.give_back(chunk(data));
+        assert!(spares.lock().data.is_empty(), "somebody reads it");
         assert_eq!(reader.as_slice(), b"bc");
 
         let mut bytes = Vec::with_capacity(100);
         bytes.push(b'x');
         let kept = bytes.as_ptr();
         assert_ne!(kept, place);
-        spares.clone().give_back(Buffer::from_vec(bytes));
+        spares.clone().give_back(chunk(Buffer::from_vec(bytes)));
         let again = spares.take(50);
         assert_eq!(again.as_ptr(), kept);
-        spares.give_back(Buffer::from_vec(again));
+        spares.give_back(chunk(Buffer::from_vec(again)));
         assert!(spares.take(1000).capacity() >= 1000);
-        assert!(spares.0.lock().expect("not poisoned").is_empty());
+        assert!(spares.lock().data.is_empty());
     }
 }

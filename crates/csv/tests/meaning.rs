@@ -183,7 +183,7 @@ fn actual(file: &[u8], target: usize, limit: usize, header: Header, step: usize,
     let mut chunker = Chunker::new(Dribble(file, step), &layout, target).with_max_record_bytes(limit);
     let make = |projection| Decoder::new(Arc::new(layout.clone()), projection).unwrap().with_max_record_bytes(limit);
     let mut decoders = [make(vec![2, 0, 1]), make(vec![]), make(vec![1]), make(vec![0, 2, 0])];
-    chunker = chunker.with_way(way);
+    chunker = chunker.with_way(way).with_marks();
     decoders = decoders.map(|decoder| decoder.with_way(way));
     let mut records = Vec::new();
     let mut number = 0;
@@ -193,7 +193,9 @@ fn actual(file: &[u8], target: usize, limit: usize, header: Header, step: usize,
         assert!(chunk.data.len() <= target.max(limit + 1));
         number += 1;
         let [all, others @ ..] = &mut decoders;
-        let decoded = all.decode(&chunk.data, chunk.byte, chunk.line).unwrap();
+        let decoded = all.decode_chunk(&chunk).unwrap();
+        let unmarked = all.decode(&chunk.data, chunk.byte, chunk.line).unwrap();
+        assert_eq!((&unmarked.batch, &unmarked.rejects), (&decoded.batch, &decoded.rejects), "marks change nothing");
         assert_eq!(decoded.records, chunk.records, "chunker and decoder count alike");
         for other in others {
             let other = other.decode(&chunk.data, chunk.byte, chunk.line).unwrap();

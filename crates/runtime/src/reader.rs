@@ -6,7 +6,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use tenaz_core::{Source, TableId};
-use tenaz_csv::{Chunk, Chunker, Layout, Spares};
+use tenaz_csv::{Chunk, Chunker, Layout, Marks, Spares};
 use tenaz_engine::{JobPlan, Workload};
 
 use crate::{DataSet, Error};
@@ -108,7 +108,7 @@ impl Reader {
                     let unreadable = |source| Error::Unreadable { path: file.path.clone(), source };
                     self.counted = 0;
                     let opened = File::open(&file.path).map_err(unreadable)?;
-                    Chunker::new(opened, &scan.layout, self.chunk_bytes).with_spares(self.spares.clone())
+                    Chunker::new(opened, &scan.layout, self.chunk_bytes).with_spares(self.spares.clone()).with_marks()
                 }
             };
             let cut = chunker.next_chunk().map_err(|source| match source {
@@ -142,7 +142,8 @@ impl Reader {
     /// The only chunk of a table without records: its tasks run, because a grouping has a grand total even of nothing.
     fn empty_chunk(&mut self, table: TableId) -> CutChunk {
         self.chunks = 1;
-        let chunk = Chunk { number: 0, byte: 0, line: 1, records: 0, data: Vec::<u8>::new().into() };
+        let chunk =
+            Chunk { number: 0, byte: 0, line: 1, records: 0, data: Vec::<u8>::new().into(), marks: Marks::default() };
         CutChunk { scan: self.scan, table, number: 0, file: 0, file_bytes: 0, chunk }
     }
 }

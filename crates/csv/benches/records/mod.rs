@@ -16,7 +16,7 @@ pub(crate) struct Case {
 impl Case {
     /// The file's chunks.
     pub(crate) fn chunks(&self) -> Vec<Chunk> {
-        let mut chunker = Chunker::new(&self.file[..], &self.layout, CHUNK_BYTES);
+        let mut chunker = Chunker::new(&self.file[..], &self.layout, CHUNK_BYTES).with_marks();
         std::iter::from_fn(|| chunker.next_chunk().expect("the file is in memory")).collect()
     }
 }

@@ -4,20 +4,20 @@
 
 use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8};
 
-use super::{Classify, Masks, Stretch, index_with, split_with};
+use super::{Classify, Marks, Masks, Rules, Splitting, Stretch, index_with, split_with};
 
 /// # Safety
 /// [`Simd::Avx2`](crate::simd::Simd) must have been detected.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt")]
-pub(super) unsafe fn split(data: &[u8], from: usize, delimiter: u8, limit: usize) -> Stretch {
-    split_with(Avx2 { delimiter }, data, from, delimiter, limit)
+pub(super) unsafe fn split(pass: &mut Splitting, data: &[u8], rules: Rules, last: bool, marks: Option<&mut Marks>) {
+    split_with(Avx2 { delimiter: rules.delimiter }, pass, data, rules, last, marks);
 }
 
 /// # Safety
 /// [`Simd::Avx2`](crate::simd::Simd) must have been detected.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt")]
-pub(super) unsafe fn index(data: &[u8], from: usize, delimiter: u8, limit: usize, seps: &mut Vec<u32>) -> Stretch {
-    index_with(Avx2 { delimiter }, data, from, limit, seps)
+pub(super) unsafe fn index(data: &[u8], from: usize, rules: Rules, seps: &mut Vec<u32>) -> Stretch {
+    index_with(Avx2 { delimiter: rules.delimiter }, data, from, rules.limit, seps)
 }
 
 /// Only made inside the functions above, hence proof that AVX2 is there.

@@ -73,7 +73,7 @@ impl Job<'_> {
             Next::Chunk(cut) => {
                 let task = || format!("chunk {} of table {}", cut.number, self.table_name(cut.table.0));
                 let done = guarded(task, || self.leaf_task(&cut, decoders));
-                self.spares.give_back(cut.chunk.data);
+                self.spares.give_back(cut.chunk);
                 done
             }
         }
@@ -91,8 +91,7 @@ impl Job<'_> {
 
     pub(super) fn leaf_task(&self, cut: &CutChunk, decoders: &mut BTreeMap<usize, Decoder>) -> Result<(), Error> {
         let decoder = self.decoder(cut, decoders)?;
-        let decoded =
-            decoder.decode(&cut.chunk.data, cut.chunk.byte, cut.chunk.line).map_err(tenaz_engine::Error::from)?;
+        let decoded = decoder.decode_chunk(&cut.chunk).map_err(tenaz_engine::Error::from)?;
         let source = cut.source();
         self.account_for(cut, &decoded)?;
         let input = LeafInput { source, rows: decoded.batch };
