@@ -11,7 +11,7 @@ use datafusion::physical_plan::execution_plan::reset_plan_states;
 use tenaz_core::{Partition, Source, StageId};
 
 use super::fast::faster;
-use super::run::{MergeShare, run_plan, task_context};
+use super::run::{MergeShare, run_plan, task_config, task_context};
 use super::{EdgeInput, MemoryEdge, TaskOutput};
 use crate::Error;
 use crate::limits::GROUPS_PER_INPUT;
@@ -30,7 +30,8 @@ pub fn run_inner(
     let task = plan.stage(stage);
     let share = MergeShare::of(&task.plan);
     let bytes = inputs.values().map(|input| input.bytes()).sum();
-    let context = task_context(&session_config(), env, Arc::new(EdgeRows(inputs)), share);
+    let config = task_config(session_config(), env, share);
+    let context = task_context(&config, env, Arc::new(EdgeRows(inputs)));
     let source = Source::Task { stage, partition };
     let mut output = TaskOutput::new(partitions);
     let mut instance = reset_plan_states(Arc::clone(&task.plan))?;
@@ -52,7 +53,7 @@ pub fn compact(
     let input: Arc<dyn EdgeInput> = Arc::new(MemoryEdge(batches));
     let bytes = input.bytes();
     let rows = Arc::new(EdgeRows(BTreeMap::from([(edge, input)])));
-    let context = task_context(&session_config(), env, rows, MergeShare::Little);
+    let context = task_context(&task_config(session_config(), env, MergeShare::Little), env, rows);
     let mut merged = Vec::new();
     let mut instance = reset_plan_states(Arc::clone(merge))?;
     if groups_fit(bytes, env) {

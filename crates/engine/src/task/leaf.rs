@@ -14,7 +14,7 @@ use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
 use super::fast::faster;
-use super::run::{MergeShare, run_plan, task_context};
+use super::run::{MergeShare, run_plan, task_config, task_context};
 use super::{EdgeInput, TaskOutput};
 use crate::Error;
 use crate::limits::{BATCH_ROWS, RUNS_PER_INSTANCE};
@@ -98,7 +98,7 @@ impl LeafRunner {
             Ok(LeafStage { id, edge: stage.edge.clone(), instance: Mutex::new(instance) })
         });
         Ok(Self {
-            config: session_config(),
+            config: task_config(session_config(), &env, MergeShare::Little),
             env,
             columns: scan.columns.clone(),
             broadcasts: Arc::new(broadcasts),
@@ -114,7 +114,7 @@ impl LeafRunner {
             columns: self.columns.clone(),
             broadcasts: Arc::clone(&self.broadcasts),
         };
-        let context = task_context(&self.config, &self.env, Arc::new(rows), MergeShare::Little);
+        let context = task_context(&self.config, &self.env, Arc::new(rows));
         let mut output = TaskOutput::new(self.partitions);
         for stage in &self.stages {
             run_plan(&stage.plan()?, &context, |batch| {

@@ -45,17 +45,17 @@ impl MergeShare {
     }
 }
 
-/// The context in which a plan finds its rows.
-pub(super) fn task_context(
-    config: &SessionConfig,
-    env: &Arc<RuntimeEnv>,
-    rows: Arc<dyn TaskRows>,
-    merge_share: MergeShare,
-) -> Arc<TaskContext> {
-    let mut config = config.clone().with_extension(Arc::new(Rows(rows)));
-    if let MemoryLimit::Finite(bytes) = env.memory_pool.memory_limit() {
-        config = config.with_sort_spill_reservation_bytes(merge_share.of_bytes(bytes));
+/// The settings of tasks in this memory. To change settings is dear, so that is done once for many tasks.
+pub(super) fn task_config(config: SessionConfig, env: &RuntimeEnv, merge_share: MergeShare) -> SessionConfig {
+    match env.memory_pool.memory_limit() {
+        MemoryLimit::Finite(bytes) => config.with_sort_spill_reservation_bytes(merge_share.of_bytes(bytes)),
+        _ => config,
     }
+}
+
+/// The context in which a plan finds its rows.
+pub(super) fn task_context(config: &SessionConfig, env: &Arc<RuntimeEnv>, rows: Arc<dyn TaskRows>) -> Arc<TaskContext> {
+    let config = config.clone().with_extension(Arc::new(Rows(rows)));
     let none = Default::default;
     let context = TaskContext::new(
         None,

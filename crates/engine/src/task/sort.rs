@@ -16,7 +16,7 @@ use tenaz_core::StageId;
 use super::EdgeInput;
 use super::inner::EdgeRows;
 use super::output::tight;
-use super::run::{MergeShare, run_plan, task_context};
+use super::run::{MergeShare, run_plan, task_config, task_context};
 use crate::Error;
 use crate::plan::session_config;
 use crate::plan::source::EdgeExec;
@@ -34,7 +34,8 @@ pub fn sort_rows(
     let columns = schema.fields().iter().enumerate();
     let keys = columns.map(|(i, f)| PhysicalSortExpr::new(Arc::new(Column::new(f.name(), i)), options));
     let rows = Arc::new(EdgeRows(BTreeMap::from([(edge, rows)])));
-    let context = task_context(&session_config(), env, rows, MergeShare::Half { sorts: 1 });
+    let config = task_config(session_config(), env, MergeShare::Half { sorts: 1 });
+    let context = task_context(&config, env, rows);
     // Sorted rows point into all that was read: unless they are made tight, every batch is as large as the whole answer.
     let mut take = |batch| take(tight(batch));
     match LexOrdering::new(keys) {

@@ -65,6 +65,11 @@ pub(super) fn group_ahead(aggregate: &AggregateExec) -> Result<Option<Plan>> {
     let states_out = states.map(|place| (column(place), schema.field(place).name().clone()));
     let exprs = keys_out.chain(states_out).map(|(expr, alias)| ProjectionExpr { expr, alias });
     let ordered = Arc::new(ProjectionExec::try_new(exprs.collect::<Vec<_>>(), joined)?);
+    // Groups that have all their keys behind the join as well are as many there. Steps of an aggregation that come later merge
+    // those that come twice all the same.
+    if keeps_keys_apart(join, &groups) && ordered.schema().fields() == aggregate.schema().fields() {
+        return Ok(Some(ordered));
+    }
     let merged = AggregateExec::try_new(
         AggregateMode::PartialReduce,
         aggregate.group_expr().as_final(),
@@ -80,6 +85,18 @@ pub(super) fn group_ahead(aggregate: &AggregateExec) -> Result<Option<Plan>> {
         Some(groups) => Arc::new(groups),
         None => Arc::new(merged),
     }))
+}
+
+/// Whether every key of the join is, from one side or the other, a key of the groups behind it.
+fn keeps_keys_apart(join: &HashJoinExec, groups: &[From]) -> bool {
+    let is_key = |held: &Expr, passing: &Expr| {
+        let [held, passing] = [held, passing].map(|side| side.downcast_ref::<Column>().map(Column::index));
+        groups.iter().any(|from| match *from {
+            From::Held(column) => held == Some(column),
+            From::Passing(column) => passing == Some(column),
+        })
+    };
+    join.on().iter().all(|(held, passing)| is_key(held, passing))
 }
 
 /// The grouping of the side that passes by, and the columns that are its keys.
@@ -253,6 +270,7 @@ mod tests {
             let join = join(projection);
             let plain = aggregate(Arc::clone(&join), keys, col("votes", &join.schema()).unwrap());
             let ahead = group_ahead(&plain).unwrap().expect("it is possible");
+            assert_eq!(ahead.is::<ProjectionExec>(), keys.iter().any(|key| ["game", "id"].contains(key)), "{keys:?}");
             let expected = answer(&plain, Arc::new(plain.clone()));
             assert!(expected.len() > 3);
             assert_eq!(answer(&plain, ahead), expected, "{keys:?}");
