@@ -5,47 +5,40 @@ use super::{Carry, Classify, Marks, SLACK, Stretch, below, masks_at};
 /// Blocks that are looked at together.
 const RUN_BLOCKS: usize = 8;
 
-/// Whether there is no quote and no carriage return.
+/// [`index_with`] for data without quotes and carriage returns that is shorter than the longest record; none if it is not.
 #[inline(always)]
-fn is_plain<C: Classify>(classify: C, data: &[u8]) -> bool {
-    let mut runs = data.chunks_exact(64 * RUN_BLOCKS);
-    for run in &mut runs {
-        let mut odd = 0;
-        for block in run.chunks_exact(64) {
-            let masks = classify.masks(block.try_into().expect("the slice has 64 bytes"));
-            odd |= masks.quote | masks.cr;
-        }
-        if odd != 0 {
-            return false;
-        }
-    }
-    runs.remainder().iter().all(|byte| !matches!(byte, b'"' | b'\r'))
-}
-
-/// [`index_with`] for data that [`is_plain`] and shorter than the longest record.
-#[inline(always)]
-fn index_plain<C: Classify>(classify: C, data: &[u8], from: usize, seps: &mut Vec<u32>) -> Stretch {
+fn index_plain<C: Classify>(classify: C, data: &[u8], from: usize, seps: &mut Vec<u32>) -> Option<Stretch> {
     // One position per byte at most, and one block more because positions are written several at a time.
     seps.reserve(data.len() - from + 2 * SLACK);
     let room = seps.spare_capacity_mut();
     let (mut written, mut whole, mut end, mut newlines) = (0, 0, from, 0);
-    for at in (from..data.len()).step_by(64) {
-        let masks = masks_at(classify, data, at);
-        let bits = masks.delimiter | masks.newline;
-        classify.write_places(bits, at as u32, &mut room[written..]);
-        // Whether a block ends a record is hard to predict, so this is written for conditional moves.
-        let past_last = masks.newline.leading_zeros();
-        let any = masks.newline != 0;
-        end = if any { at + 64 - past_last as usize } else { end };
-        whole = if any { written + bits.wrapping_shl(past_last).count_ones() as usize } else { whole };
-        newlines += u64::from(masks.newline.count_ones());
-        written += bits.count_ones() as usize;
+    let mut at = from;
+    while at < data.len() {
+        let stop = data.len().min(at + 64 * RUN_BLOCKS);
+        let mut odd = 0;
+        while at < stop {
+            let masks = masks_at(classify, data, at);
+            odd |= masks.quote | masks.cr;
+            let bits = masks.delimiter | masks.newline;
+            classify.write_places(bits, at as u32, &mut room[written..]);
+            // Whether a block ends a record is hard to predict, so this is written for conditional moves.
+            let past_last = masks.newline.leading_zeros();
+            let any = masks.newline != 0;
+            end = if any { at + 64 - past_last as usize } else { end };
+            whole = if any { written + bits.wrapping_shl(past_last).count_ones() as usize } else { whole };
+            newlines += u64::from(masks.newline.count_ones());
+            written += bits.count_ones() as usize;
+            at += 64;
+        }
+        if odd != 0 {
+            return None;
+        }
     }
     let len = seps.len() + whole;
     assert!(len <= seps.capacity());
     // SAFETY: the first `whole` slots of the spare capacity are written: `whole <= written`, and slots are written in order.
     unsafe { seps.set_len(len) };
-    Stretch { end, newlines, crlf: false, doubled: false, trouble: false }
+    Some(Stretch { end, newlines, crlf: false, doubled: false, trouble: false })
 }
 
 #[inline(always)]
@@ -57,8 +50,10 @@ pub(super) fn index_with<C: Classify>(
     seps: &mut Vec<u32>,
 ) -> Stretch {
     assert!(u32::try_from(data.len()).is_ok(), "positions are 32 bits");
-    if data.len() - from <= limit && is_plain(classify, &data[from..]) {
-        return index_plain(classify, data, from, seps);
+    if data.len() - from <= limit
+        && let Some(found) = index_plain(classify, data, from, seps)
+    {
+        return found;
     }
     let mut found = Stretch { end: from, newlines: 0, crlf: false, doubled: false, trouble: false };
     let mut carry = Carry::RECORD_START;
