@@ -153,6 +153,7 @@ impl<R: Read> Chunker<R> {
         loop {
             if self.marks_now() {
                 self.marks = self.spares.take_marks();
+                self.marks.reserve(self.target);
             }
             let pass = self.read()?;
             if self.buffer.is_empty() {

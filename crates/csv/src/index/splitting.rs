@@ -34,6 +34,13 @@ pub struct Marks {
 }
 
 impl Marks {
+    /// Takes the memory that a chunk of so many bytes needs, and no more.
+    pub(crate) fn reserve(&mut self, bytes: usize) {
+        let blocks = bytes.div_ceil(64).next_multiple_of(GROUP_BLOCKS);
+        self.seps.reserve_exact(blocks.saturating_sub(self.seps.len()));
+        self.ends.reserve_exact(blocks.saturating_sub(self.ends.len()));
+    }
+
     /// Makes room for so many bytes.
     fn fit(&mut self, bytes: usize) {
         let blocks = bytes.div_ceil(64).next_multiple_of(GROUP_BLOCKS);
