@@ -2,6 +2,9 @@
 //!
 //! Groups are numbered in the order in which they are first met, so their order depends on the rows alone.
 
+use std::any::Any;
+use std::cell::RefCell;
+
 use datafusion::arrow::buffer::NullBuffer;
 
 /// Numbers the groups of rows.
@@ -30,6 +33,16 @@ pub(crate) fn groups(columns: usize) -> Option<Box<dyn Groups>> {
     })
 }
 
+thread_local! {
+    /// Memory of tables that are done with. Every chunk needs the same tables again, and memory that comes from the system is
+    /// cleared page by page.
+    static SPARES: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A thread keeps the memory of so many tables, each within these bounds.
+const MAX_SPARES: usize = 4;
+const SPARE_BYTES: std::ops::RangeInclusive<usize> = 16 << 10..=4 << 20;
+
 /// Keys of `W` columns. Open addressing: at most half of the slots are taken.
 struct Table<const W: usize> {
     /// A group's number plus one; zero: free. Their number is a power of two.
@@ -53,7 +66,13 @@ const MIX: [u64; MAX_COLUMNS + 1] =
 
 impl<const W: usize> Table<W> {
     fn new() -> Self {
-        Self { slots: vec![0; FIRST_SLOTS], keys: Vec::new(), nulls: Vec::new() }
+        let spare = SPARES.with_borrow_mut(|spares| {
+            let place = spares.iter().rposition(|spare| spare.is::<Spare<W>>())?;
+            spares.swap_remove(place).downcast::<Spare<W>>().ok()
+        });
+        let Spare { mut slots, keys, nulls } = spare.map(|spare| *spare).unwrap_or_default();
+        slots.resize(FIRST_SLOTS, 0);
+        Self { slots, keys, nulls }
     }
 
     #[inline(always)]
@@ -131,8 +150,12 @@ impl<const W: usize> Table<W> {
     }
 
     fn grow(&mut self) {
-        let mut slots = vec![0; self.slots.len() * GROWTH];
-        let mask = slots.len() - 1;
+        let mut slots = std::mem::take(&mut self.slots);
+        let count = slots.len() * GROWTH;
+        slots.clear();
+        slots.reserve_exact(count);
+        slots.resize(count, 0);
+        let mask = count - 1;
         for (group, (key, nulls)) in self.keys.iter().zip(&self.nulls).enumerate() {
             let mut slot = Self::hash(key, *nulls) & mask;
             while slots[slot] != 0 {
@@ -141,6 +164,35 @@ impl<const W: usize> Table<W> {
             slots[slot] = group as u32 + 1;
         }
         self.slots = slots;
+    }
+}
+
+/// The memory of a table, with nothing in it.
+#[derive(Default)]
+struct Spare<const W: usize> {
+    slots: Vec<u32>,
+    keys: Vec<[u64; W]>,
+    nulls: Vec<u8>,
+}
+
+impl<const W: usize> Drop for Table<W> {
+    fn drop(&mut self) {
+        if !SPARE_BYTES.contains(&self.size()) {
+            return;
+        }
+        let Self { slots, keys, nulls } = self;
+        let mut spare =
+            Spare { slots: std::mem::take(slots), keys: std::mem::take(keys), nulls: std::mem::take(nulls) };
+        spare.slots.clear();
+        spare.keys.clear();
+        spare.nulls.clear();
+        // A thread that is ending has no use for it.
+        let _ = SPARES.try_with(|spares| {
+            let mut spares = spares.borrow_mut();
+            if spares.len() < MAX_SPARES {
+                spares.push(Box::new(spare));
+            }
+        });
     }
 }
 
