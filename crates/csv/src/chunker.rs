@@ -176,7 +176,7 @@ impl<R: Read> Chunker<R> {
     fn start(&mut self) -> Result<(), Error> {
         self.layout.check()?;
         self.buffer = Filling::new(self.spares.take(self.target + 1));
-        self.fill(self.target.max(BOM.len()))?;
+        self.fill(LOOKAHEAD_BYTES)?;
         if self.byte == 0 && self.buffer.starts_with(BOM) {
             self.buffer.drop_front(BOM.len());
             self.byte = BOM.len() as u64;
@@ -190,8 +190,8 @@ impl<R: Read> Chunker<R> {
                     continue;
                 }
                 Scan::Blank { .. } if self.buffer.is_empty() => break,
-                Scan::Blank { next, newline } => {
-                    self.drop_record(Some(next), newline)?;
+                Scan::Blank { next, .. } => {
+                    self.drop_record(Some(next))?;
                     continue;
                 }
                 Scan::Record { newline, next } => (Some(next), newline),
@@ -203,7 +203,7 @@ impl<R: Read> Chunker<R> {
             if self.layout.header == Header::Check {
                 header::check(&self.layout, text, &delimiters)?;
             }
-            self.drop_record(next, newline)?;
+            self.drop_record(next)?;
             self.started = true;
         }
         self.started = true;
@@ -211,12 +211,13 @@ impl<R: Read> Chunker<R> {
     }
 
     /// Drops a record from the front of the buffer.
-    fn drop_record(&mut self, next: Option<usize>, newline: usize) -> Result<(), Error> {
+    fn drop_record(&mut self, next: Option<usize>) -> Result<(), Error> {
         let end = next.unwrap_or(self.buffer.len());
-        let newlines = memchr_iter(b'\n', &self.buffer[..end]).count() as u64;
-        let keep = newline.min(end);
-        self.split_off(Cut { keep, next, records: 0, newlines, marks: Marks::default() })?;
-        Ok(())
+        self.line += memchr_iter(b'\n', &self.buffer[..end]).count() as u64;
+        self.byte += end as u64;
+        self.buffer.drop_front(end);
+        self.exact.forget();
+        if next.is_none() { self.drop_line() } else { Ok(()) }
     }
 
     /// Reads until the buffer holds `to` bytes or the file ends.
