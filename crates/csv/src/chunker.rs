@@ -243,9 +243,6 @@ impl<R: Read> Chunker<R> {
         while self.buffer.len() <= self.target && !self.eof {
             self.fill((self.buffer.len() + READ_BYTES).min(self.target + 1))?;
             self.split(&mut pass, false);
-            if self.marks_now() {
-                self.marks.check_utf8(&self.buffer, pass.end);
-            }
         }
         Ok(pass)
     }
