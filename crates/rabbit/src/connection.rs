@@ -33,6 +33,7 @@ struct Inner {
     set_health: Arc<watch::Sender<Health>>,
     address: String,
     version: Version,
+    answer_timeout: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -79,14 +80,14 @@ impl Connection {
         let (lapin, version) = tokio::time::timeout(settings.connect_timeout, connect).await.unwrap_or_else(|_| {
             Err(Error::Unreachable { address: url.address(), source: Arc::new(io::ErrorKind::TimedOut.into()) })
         })?;
-        Ok(Self::watched(lapin, url.address(), version))
+        Ok(Self::watched(lapin, url.address(), version, settings.answer_timeout))
     }
 
-    fn watched(lapin: lapin::Connection, address: String, version: Version) -> Connection {
+    fn watched(lapin: lapin::Connection, address: String, version: Version, answer_timeout: Duration) -> Connection {
         let (set_health, health) = watch::channel(Health::Open);
         let set_health = Arc::new(set_health);
         tokio::spawn(watch_health(lapin.status().clone(), lapin.events_listener(), Arc::clone(&set_health)));
-        Connection { inner: Arc::new(Inner { lapin, health, set_health, address, version }) }
+        Connection { inner: Arc::new(Inner { lapin, health, set_health, address, version, answer_timeout }) }
     }
 
     /// Whether the broker has raised an alarm (memory or disk) and takes no messages for now. Publishes wait meanwhile.
@@ -96,7 +97,7 @@ impl Connection {
 
     /// Whether it is still there, as far as is known.
     pub fn is_open(&self) -> bool {
-        self.inner.lapin.status().connected()
+        self.inner.lapin.status().connected() && !matches!(*self.inner.health.borrow(), Health::Closed(_))
     }
 
     /// Waits until the connection is gone, and says why ([`Error::Lost`]).
@@ -107,7 +108,7 @@ impl Connection {
     /// Closes it; exclusive queues that it declared are deleted, unacknowledged messages go to others.
     pub async fn close(&self) {
         // An error means that it is closed already, which is what was asked for.
-        let _ = self.inner.lapin.close(200, "closed".into()).await;
+        let _ = self.answer("a farewell", self.inner.lapin.close(200, "closed".into()), lost).await;
         self.inner.set_health.send_replace(Health::Closed("closed by this process".to_owned()));
     }
 
@@ -123,10 +124,38 @@ impl Connection {
 
     /// A channel of its own, so that an error that closes it does not disturb others.
     pub(crate) async fn channel(&self) -> Result<lapin::Channel> {
-        self.inner.lapin.create_channel().await.map_err(|error| match error.kind() {
+        let in_words = |error: &lapin::Error| match error.kind() {
             lapin::ErrorKind::ChannelsLimitReached => Error::TooManyChannels,
-            _ => lost(&error),
-        })
+            _ => lost(error),
+        };
+        self.answer("a new channel", self.inner.lapin.create_channel(), in_words).await
+    }
+
+    /// The broker's answer to a question (`what` it is about), its error `in_words`. If none comes for long, though heartbeats do, the connection
+    /// counts as lost for everybody: a process that waits for ever is worse than one that connects again.
+    pub(crate) async fn answer<T>(
+        &self,
+        what: &str,
+        question: impl Future<Output = lapin::Result<T>>,
+        in_words: impl FnOnce(&lapin::Error) -> Error,
+    ) -> Result<T> {
+        let mut question = std::pin::pin!(question);
+        loop {
+            match tokio::time::timeout(self.inner.answer_timeout, &mut question).await {
+                Ok(answer) => return answer.map_err(|error| in_words(&error)),
+                // Under an alarm the broker does not even listen.
+                Err(_) if self.is_blocked() => {}
+                Err(_) => return Err(self.give_up(what)),
+            }
+        }
+    }
+
+    fn give_up(&self, what: &str) -> Error {
+        let seconds = self.inner.answer_timeout.as_secs();
+        let detail = format!("no answer about {what} for {seconds} s");
+        tracing::warn!(address = self.inner.address, "{detail}; this connection is given up");
+        self.inner.set_health.send_replace(Health::Closed(detail.clone()));
+        Error::Lost(detail)
     }
 
     /// The same as [`Connection::closed`], without keeping the connection open.

@@ -55,10 +55,10 @@ impl Consumer {
     pub async fn open(connection: &Connection, queue: &str, prefetch: u16) -> Result<Consumer> {
         let name = short(queue)?;
         let channel = connection.channel().await?;
-        channel.basic_qos(prefetch.max(1), BasicQosOptions::default()).await.map_err(|error| lost(&error))?;
-        let deliveries =
-            channel.basic_consume(name, "".into(), BasicConsumeOptions::default(), FieldTable::default()).await;
-        let deliveries = deliveries.map_err(|error| while_using(queue, &error))?;
+        connection.answer(queue, channel.basic_qos(prefetch.max(1), BasicQosOptions::default()), lost).await?;
+        let options = BasicConsumeOptions::default();
+        let deliveries = channel.basic_consume(name, "".into(), options, FieldTable::default());
+        let deliveries = connection.answer(queue, deliveries, |error| while_using(queue, error)).await?;
         let deliveries = Deliveries::new(deliveries, channel.clone());
         Ok(Consumer { queue: queue.to_owned(), deliveries, acker: Acker { channel } })
     }

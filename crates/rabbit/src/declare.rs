@@ -128,7 +128,7 @@ impl Connection {
         let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
         let channel = self.channel().await?;
         let declared = channel.exchange_declare(short(name)?, ExchangeKind::Fanout, options, FieldTable::default());
-        declared.await.map_err(|error| while_using(name, &error))
+        self.answer(name, declared, |error| while_using(name, error)).await
     }
 
     /// Creates a queue that belongs to this connection and dies with it, bound to `fanout` if that is given.
@@ -144,7 +144,7 @@ impl Connection {
             let channel = self.channel().await?;
             let options = QueueBindOptions::default();
             let bound = channel.queue_bind(short(name)?, short(fanout)?, "".into(), options, FieldTable::default());
-            bound.await.map_err(|error| while_using(fanout, &error))?;
+            self.answer(name, bound, |error| while_using(fanout, error)).await?;
         }
         Ok(())
     }
@@ -152,25 +152,15 @@ impl Connection {
     /// Deletes a queue or stream with everything in it. It is fine if there is none.
     pub async fn delete_queue(&self, name: &str) -> Result<()> {
         let channel = self.channel().await?;
-        match channel.queue_delete(short(name)?, QueueDeleteOptions::default()).await {
-            Ok(_) => Ok(()),
-            Err(error) => match while_using(name, &error) {
-                Error::NotFound { .. } => Ok(()),
-                error => Err(error),
-            },
-        }
+        let deleted = channel.queue_delete(short(name)?, QueueDeleteOptions::default());
+        fine_if_missing(self.answer(name, deleted, |error| while_using(name, error)).await.map(drop))
     }
 
     /// Deletes an exchange. It is fine if there is none.
     pub async fn delete_exchange(&self, name: &str) -> Result<()> {
         let channel = self.channel().await?;
-        match channel.exchange_delete(short(name)?, ExchangeDeleteOptions::default()).await {
-            Ok(()) => Ok(()),
-            Err(error) => match while_using(name, &error) {
-                Error::NotFound { .. } => Ok(()),
-                error => Err(error),
-            },
-        }
+        let deleted = channel.exchange_delete(short(name)?, ExchangeDeleteOptions::default());
+        fine_if_missing(self.answer(name, deleted, |error| while_using(name, error)).await)
     }
 
     /// How many messages wait (not counting those at consumers), or `None` if there is no such queue.
@@ -203,8 +193,16 @@ impl Connection {
 
     async fn declare(&self, name: &str, options: QueueDeclareOptions, arguments: FieldTable) -> Result<u32> {
         let channel = self.channel().await?;
-        let declared = channel.queue_declare(short(name)?, options, arguments).await;
-        declared.map(|queue| queue.message_count()).map_err(|error| while_using(name, &error))
+        let declared = channel.queue_declare(short(name)?, options, arguments);
+        let queue = self.answer(name, declared, |error| while_using(name, error)).await?;
+        Ok(queue.message_count())
+    }
+}
+
+fn fine_if_missing(deleted: Result<()>) -> Result<()> {
+    match deleted {
+        Err(Error::NotFound { .. }) => Ok(()),
+        outcome => outcome,
     }
 }
 

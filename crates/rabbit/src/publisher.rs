@@ -84,7 +84,7 @@ impl Publisher {
             window_bytes: options.window_bytes.clamp(1, u32::MAX as usize),
         };
         let channel = connection.channel().await?;
-        channel.confirm_select(Default::default()).await.map_err(|error| lost(&error))?;
+        connection.answer("confirms", channel.confirm_select(Default::default()), lost).await?;
         // Unbounded, but every command holds a slot of the window.
         let (commands, inbox) = mpsc::unbounded_channel();
         tokio::spawn(Task::new(channel).run(inbox, connection.closed_detached()));

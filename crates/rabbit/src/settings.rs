@@ -11,6 +11,8 @@ pub struct BrokerSettings {
     pub urls: Vec<BrokerUrl>,
     /// How long to wait for one node until the next is tried.
     pub connect_timeout: Duration,
+    /// How long to wait for the answer to a question; a connection on which none comes is given up.
+    pub answer_timeout: Duration,
     /// AMQP heartbeat. Below 5 s a busy machine gives false alarms.
     pub heartbeat: Duration,
     /// Certificates (PEM) to trust besides those of the system.
@@ -25,6 +27,7 @@ impl BrokerSettings {
         Self {
             urls,
             connect_timeout: Duration::from_secs(10),
+            answer_timeout: Duration::from_secs(30),
             heartbeat: Duration::from_secs(5),
             ca_file: None,
             credentials_file: None,

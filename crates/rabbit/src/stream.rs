@@ -51,11 +51,11 @@ impl StreamReader {
         let prefetch = prefetch.max(1);
         let name = short(stream)?;
         let channel = connection.channel().await?;
-        channel.basic_qos(prefetch, BasicQosOptions::default()).await.map_err(|error| lost(&error))?;
+        connection.answer(stream, channel.basic_qos(prefetch, BasicQosOptions::default()), lost).await?;
         let mut arguments = FieldTable::default();
         arguments.insert("x-stream-offset".into(), offset_argument(from));
-        let deliveries = channel.basic_consume(name, "".into(), BasicConsumeOptions::default(), arguments).await;
-        let deliveries = deliveries.map_err(|error| while_using(stream, &error))?;
+        let deliveries = channel.basic_consume(name, "".into(), BasicConsumeOptions::default(), arguments);
+        let deliveries = connection.answer(stream, deliveries, |error| while_using(stream, error)).await?;
         Ok(StreamReader {
             stream: stream.to_owned(),
             deliveries: Deliveries::new(deliveries, channel.clone()),

@@ -12,26 +12,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use common::{connect, eventually, id, is_running, run, start_node};
+use common::{connect, eventually, id, insist, is_running, run, start_node};
 use tenaz_rabbit::{
-    Backoff, BrokerSettings, Connection, Consumer, Error, Offset, Publisher, QueueSpec, Result, StreamReader,
-    StreamSpec, Target, node::NodeOptions,
+    Backoff, BrokerSettings, Connection, Consumer, Error, Offset, Publisher, QueueSpec, StreamReader, StreamSpec,
+    Target, node::NodeOptions,
 };
 
 const MESSAGES: u32 = 600;
 const KILL_AFTER: u32 = 200;
-
-/// Tries until it works; anything but a temporary error is a failure of the test.
-async fn insist<T>(mut attempt: impl AsyncFnMut() -> Result<T>) -> T {
-    let mut backoff = Backoff::new();
-    loop {
-        match attempt().await {
-            Ok(done) => return done,
-            Err(error) if error.is_temporary() => tokio::time::sleep(backoff.next_delay()).await,
-            Err(error) => panic!("{error}"),
-        }
-    }
-}
 
 async fn open_publisher(settings: &BrokerSettings) -> Publisher {
     insist(async || Publisher::open(&Connection::open(settings, "publisher").await?).await).await
@@ -234,6 +222,34 @@ fn publishing_waits_while_the_broker_has_an_alarm() {
         node.ctl(&["set_vm_memory_high_watermark", "absolute", "4GB"]).await.unwrap();
         waiting.await.unwrap().unwrap();
         eventually("the alarm is over", || async { !sending.is_blocked() }).await;
+    });
+}
+
+/// A broker that hangs while its connections look fine must not hang everybody else.
+#[test]
+fn a_question_without_an_answer_ends_the_connection() {
+    run(async {
+        let Some(node) = start_node("silent").await else { return };
+        let mut settings = node.settings();
+        // So long that heartbeats notice nothing.
+        settings.heartbeat = Duration::from_secs(600);
+        settings.answer_timeout = Duration::from_secs(2);
+        let connection = connect(&settings).await;
+        let publisher = Publisher::open(&connection).await.unwrap();
+        let broker = i32::try_from(node.pid().unwrap()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+        rustix::process::kill_process(broker, rustix::process::Signal::STOP).unwrap();
+        let began = Instant::now();
+        let unanswered = connection.declare_queue(&QueueSpec::new("work")).await;
+        let waited = began.elapsed();
+        let closed = connection.closed().await;
+        let unsent = publisher.publish(Target::Queue("work"), vec![1], &id(1)).await;
+        rustix::process::kill_process(broker, rustix::process::Signal::CONT).unwrap();
+        assert!(matches!(&unanswered, Err(Error::Lost(why)) if why.contains("no answer about work")), "{unanswered:?}");
+        assert!(waited >= settings.answer_timeout, "{waited:?}");
+        assert!(matches!(closed, Error::Lost(_)) && !connection.is_open());
+        assert!(matches!(unsent, Err(Error::Lost(_))), "{unsent:?}");
+        let again = insist(async || Connection::open(&settings, "again").await).await;
+        insist(async || again.declare_queue(&QueueSpec::new("work")).await).await;
     });
 }
 

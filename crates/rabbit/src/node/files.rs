@@ -19,7 +19,8 @@ use crate::{
 /// it for half a second. (m) A node of version 3.10.8 that is killed before that comes back with queues that never confirm
 /// anything, and with its first streams "home node down" for ever.
 const RECORD_NAMES: &str = "spawn(fun()->Record=fun(Again)->\
-    [dets:sync(Table)||Table<-dets:all(),filename:basename(dets:info(Table,filename))==\"names.dets\"],\
+    [dets:sync(Table)||Table<-dets:all(),File<-[dets:info(Table,filename)],is_list(File),\
+    filename:basename(File)==\"names.dets\"],\
     timer:sleep(20),Again(Again)end,Record(Record)end).";
 
 #[derive(Debug)]

@@ -37,6 +37,7 @@ const START_DEADLINE: Duration = Duration::from_secs(60);
 const STOP_DEADLINE: Duration = Duration::from_secs(20);
 const KILL_DEADLINE: Duration = Duration::from_secs(10);
 const RECORD_DEADLINE: Duration = Duration::from_secs(30);
+const FIRST_STREAM_TIMEOUT: Duration = Duration::from_secs(15);
 const POLL: Duration = Duration::from_millis(50);
 const START_ATTEMPTS: usize = 3;
 const LOG_LINES_IN_ERRORS: usize = 15;
@@ -117,12 +118,25 @@ impl PrivateNode {
     /// The coordinator of streams is made with the first stream. A node that dies before it has written that down never
     /// finds this stream again, so there is a first one before anybody else comes.
     async fn make_streams_last(&self) -> Result<()> {
-        if self.files.knows_streams() {
-            return Ok(());
+        let deadline = Instant::now() + START_DEADLINE;
+        while !self.files.knows_streams() {
+            match self.make_first_stream().await {
+                // A node that has only just started may close or forget a connection.
+                Err(error) if error.is_temporary() && Instant::now() < deadline => {
+                    tracing::warn!(%error, "a new node's first stream");
+                    tokio::time::sleep(POLL).await;
+                }
+                outcome => return outcome,
+            }
         }
-        let name = "tenaz.first-stream".to_owned();
-        let spec = StreamSpec { name, max_length_bytes: None, max_age: None, segment_bytes: None };
-        let connection = Connection::open(&self.settings(), "the first stream").await?;
+        Ok(())
+    }
+
+    async fn make_first_stream(&self) -> Result<()> {
+        let mut settings = self.settings();
+        settings.answer_timeout = FIRST_STREAM_TIMEOUT;
+        let connection = Connection::open(&settings, "the first stream").await?;
+        let spec = StreamSpec::new("tenaz.first-stream");
         connection.declare_stream(&spec).await?;
         let deadline = Instant::now() + RECORD_DEADLINE;
         while !self.files.knows_streams() {

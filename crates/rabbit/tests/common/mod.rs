@@ -4,7 +4,7 @@
 use std::{path::PathBuf, sync::OnceLock, time::Duration};
 
 use tenaz_rabbit::{
-    BrokerSettings, Connection, Consumer, Error, Properties,
+    Backoff, BrokerSettings, Connection, Consumer, Error, Properties, Result,
     node::{NodeOptions, PrivateNode},
 };
 
@@ -72,6 +72,18 @@ pub(crate) fn shared_settings() -> Option<BrokerSettings> {
 pub(crate) fn with_broker<F: Future<Output = ()>>(test: impl FnOnce(BrokerSettings) -> F) {
     if let Some(settings) = shared_settings() {
         run(test(settings));
+    }
+}
+
+/// Tries until it works; anything but a temporary error is a failure of the test.
+pub(crate) async fn insist<T>(mut attempt: impl AsyncFnMut() -> Result<T>) -> T {
+    let mut backoff = Backoff::new();
+    loop {
+        match attempt().await {
+            Ok(done) => return done,
+            Err(error) if error.is_temporary() => tokio::time::sleep(backoff.next_delay()).await,
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 
