@@ -20,8 +20,6 @@ pub const MESSAGE_BYTES: usize = 1 << 20;
 pub const MAX_MESSAGE_BYTES: usize = 15 << 20;
 /// Bytes of a workload's text with all its SQL.
 pub const MAX_SPEC_BYTES: usize = 1 << 20;
-/// A broker that takes messages and has not confirmed one for this long will not.
-pub const CONFIRM_WITHIN: Duration = Duration::from_secs(10);
 /// Time between heartbeats.
 pub const BEAT_EVERY: Duration = Duration::from_millis(500);
 /// A member that was silent for this long is believed dead, unless it speaks again.

@@ -15,7 +15,7 @@ use tenaz_rabbit::{Backoff, BrokerSettings, Connection, Properties, Publisher, S
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{CONFIRM_WITHIN, REGISTRY_BYTES, REGISTRY_SEGMENT_BYTES};
+use crate::limits::{REGISTRY_BYTES, REGISTRY_SEGMENT_BYTES};
 use crate::{Error, Names};
 
 /// Which broker, and under which names.
@@ -61,28 +61,15 @@ impl Session {
         }
     }
 
-    /// Publishes to a queue or stream, and waits until the broker has confirmed it.
-    ///
-    /// A confirm that does not come although the broker takes messages is taken for a lost connection: whoever publishes tries
-    /// again with the next one, and what arrives twice counts once. (m) On three nodes of version 3.10.8 a channel that is
-    /// opened just when a stream's leader has died may wait for it for ever.
+    /// Publishes to a queue or stream, and waits until the broker has confirmed it. What arrives twice counts once, so whoever
+    /// was not told tries again with the next session.
     pub async fn publish(
         &self,
         queue: &str,
         body: Vec<u8>,
         properties: &Properties,
     ) -> Result<(), tenaz_rabbit::Error> {
-        let mut publishing = std::pin::pin!(self.publisher.publish(Target::Queue(queue), body, properties));
-        loop {
-            match tokio::time::timeout(CONFIRM_WITHIN, &mut publishing).await {
-                Ok(done) => return done,
-                Err(_) if self.writing.is_blocked() => {}
-                Err(_) => {
-                    let seconds = CONFIRM_WITHIN.as_secs();
-                    return Err(tenaz_rabbit::Error::Unconfirmed { target: queue.to_owned(), seconds });
-                }
-            }
-        }
+        self.publisher.publish(Target::Queue(queue), body, properties).await
     }
 
     fn lose(&self, error: &tenaz_rabbit::Error) {

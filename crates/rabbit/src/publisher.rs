@@ -10,6 +10,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use lapin::{BasicProperties, Confirmation, options::BasicPublishOptions, types::ShortString};
@@ -44,24 +45,28 @@ pub enum Target<'a> {
     Fanout(&'a str),
 }
 
-/// How much may be under way at once.
+/// How much may be under way at once, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PublisherOptions {
     /// Messages sent and not yet confirmed.
     pub window: usize,
     /// Their bytes. A single larger message passes alone.
     pub window_bytes: usize,
+    /// A broker that takes messages and has not confirmed one for this long will not ([`Error::Unconfirmed`]).
+    pub confirm_within: Duration,
 }
 
 impl Default for PublisherOptions {
     fn default() -> Self {
-        Self { window: 64, window_bytes: 64 * 1024 * 1024 }
+        Self { window: 64, window_bytes: 64 * 1024 * 1024, confirm_within: Duration::from_secs(10) }
     }
 }
 
 /// A handle for publishing; clones share one channel.
 ///
-/// After [`Error::Lost`] it stays lost: open a new one on a new connection.
+/// After [`Error::Lost`] it stays lost: open a new one on a new connection. The same is wise after [`Error::Unconfirmed`]:
+/// a confirm that does not come although the broker takes messages is as good as a lost connection. (m) A channel of version
+/// 3.10.8 that is opened just when a stream's leader is being replaced may wait for it for ever.
 #[derive(Debug, Clone)]
 pub struct Publisher {
     connection: Connection,
@@ -82,6 +87,7 @@ impl Publisher {
         let options = PublisherOptions {
             window: options.window.clamp(1, 10_000),
             window_bytes: options.window_bytes.clamp(1, u32::MAX as usize),
+            ..options
         };
         let channel = connection.channel().await?;
         connection.answer("confirms", channel.confirm_select(Default::default()), lost).await?;
@@ -144,6 +150,27 @@ impl Publisher {
     }
 
     async fn send(
+        &self,
+        target: Target<'_>,
+        body: Vec<u8>,
+        properties: BasicProperties,
+        mandatory: bool,
+    ) -> Result<()> {
+        let mut sending = std::pin::pin!(self.send_for_ever(target, body, properties, mandatory));
+        loop {
+            match tokio::time::timeout(self.options.confirm_within, &mut sending).await {
+                Ok(done) => return done,
+                Err(_) if self.connection.is_blocked() => {}
+                Err(_) => {
+                    let (Target::Queue(name) | Target::Fanout(name)) = target;
+                    let seconds = self.options.confirm_within.as_secs();
+                    return Err(Error::Unconfirmed { target: name.to_owned(), seconds });
+                }
+            }
+        }
+    }
+
+    async fn send_for_ever(
         &self,
         target: Target<'_>,
         body: Vec<u8>,
