@@ -27,6 +27,16 @@ const MAX_STRIDE: usize = 1 << 16;
 /// A field that cannot be taken: its row in the window, and why.
 pub(crate) type Bad = (usize, Reason);
 
+/// What is kept of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keep {
+    /// Its values are only checked.
+    Nothing,
+    /// Which of them are null. Only of texts is that less than all.
+    Presence,
+    Values,
+}
+
 /// Reads and, if the column is asked for, keeps the values of one column.
 pub(crate) enum Cells {
     Int(Typed<IntParser>),
@@ -53,8 +63,9 @@ macro_rules! each {
 }
 
 impl Cells {
-    /// Cells of `column`, whose values are only checked unless `keep`.
-    pub(crate) fn new(column: &Column, keep: bool) -> Self {
+    /// Cells of `column`.
+    pub(crate) fn new(column: &Column, what: Keep) -> Self {
+        let keep = what != Keep::Nothing;
         match &column.kind {
             Kind::Int { float_text } => Cells::Int(Typed::new(IntParser { float_text: *float_text }, column, keep)),
             Kind::Decimal { precision, scale } => {
@@ -66,7 +77,7 @@ impl Cells {
             Kind::Bool { yes, no } => {
                 Cells::Bool(Typed::new(BoolParser { yes: yes.clone(), no: no.clone() }, column, keep))
             }
-            Kind::Text => Cells::Text(Texts::new(column, keep)),
+            Kind::Text => Cells::Text(Texts::new(column, what)),
         }
     }
 

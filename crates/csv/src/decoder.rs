@@ -17,7 +17,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_buffer::Buffer;
 use arrow_schema::{Schema, SchemaRef};
 
-use crate::column::Cells;
+use crate::column::{Cells, Keep};
 use crate::fields::Fields;
 use crate::index::scalar::{Exact, Fault, Scan};
 use crate::index::{self, Marks, Rules};
@@ -96,10 +96,21 @@ impl Decoder {
             return Err(Error::Projection { index, columns });
         }
         let schema = Arc::new(Schema::new(projection.iter().map(|i| layout.columns[*i].field()).collect::<Vec<_>>()));
-        let cells = layout.columns.iter().enumerate().map(|(i, c)| Cells::new(c, projection.contains(&i))).collect();
+        let keep = |index| if projection.contains(&index) { Keep::Values } else { Keep::Nothing };
+        let cells = layout.columns.iter().enumerate().map(|(i, c)| Cells::new(c, keep(i))).collect();
         let exact = Exact::new(layout.delimiter, MAX_RECORD_BYTES);
         let (limit, simd) = (MAX_RECORD_BYTES, Simd::detect());
         Ok(Self { layout, projection, schema, cells, limit, simd, exact, window: Window::default() })
+    }
+
+    /// The same decoder, which may return any text for the values of these columns that are not null: whoever asks only whether
+    /// they are null gets that sooner. Columns that are not projected stay so.
+    #[must_use]
+    pub fn with_presence_of(mut self, columns: &[usize]) -> Self {
+        for column in columns.iter().filter(|column| self.projection.contains(column)) {
+            self.cells[*column] = Cells::new(&self.layout.columns[*column], Keep::Presence);
+        }
+        self
     }
 
     /// The same decoder with another limit than [`MAX_RECORD_BYTES`]; the chunker must have the same.

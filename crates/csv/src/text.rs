@@ -10,7 +10,7 @@ use arrow_buffer::{Buffer, ScalarBuffer};
 use memchr::memchr;
 
 use crate::bits::Bits;
-use crate::column::{Bad, Nulls, take_back};
+use crate::column::{Bad, Keep, Nulls, take_back};
 use crate::fields::{Fields, unescape};
 use crate::{Column, Reason};
 
@@ -19,28 +19,44 @@ const INLINE: usize = 12;
 /// Values of a text column.
 pub(crate) struct Texts {
     nulls: Nulls,
-    keep: bool,
+    keep: Keep,
     views: Vec<u128>,
     valid: Bits,
     unescaped: Vec<u8>,
+    /// How many bytes of unescaped texts the last chunk had: the next will have about as many.
+    last_unescaped: usize,
 }
 
 impl Texts {
-    pub(crate) fn new(column: &Column, keep: bool) -> Self {
-        Self { nulls: Nulls::new(column), keep, views: Vec::new(), valid: Bits::default(), unescaped: Vec::new() }
+    pub(crate) fn new(column: &Column, keep: Keep) -> Self {
+        let (views, valid, unescaped) = (Vec::new(), Bits::default(), Vec::new());
+        Self { nulls: Nulls::new(column), keep, views, valid, unescaped, last_unescaped: 0 }
     }
 
     pub(crate) fn read(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
-        if self.keep {
-            self.read_kept(data, fields, column, bad);
-        } else if self.nulls.required() {
+        match self.keep {
+            Keep::Values => {
+                let mut unescaped = std::mem::take(&mut self.unescaped);
+                unescaped.reserve(self.last_unescaped.saturating_sub(unescaped.len()));
+                let view = |texts: &Self, start, end| texts.view(data, start, end, fields.doubled, &mut unescaped);
+                self.read_kept(fields, column, bad, view);
+                self.unescaped = unescaped;
+            }
+            Keep::Presence => {
+                let mut scratch = Vec::new();
+                let view = |texts: &Self, start, end| texts.is_there(data, start, end, &mut scratch).then_some(0);
+                self.read_kept(fields, column, bad, view);
+            }
             // Any text is good, so only a null could reject a record.
-            let mut scratch = Vec::new();
-            for (row, (start, end)) in fields.column(column).enumerate() {
-                if self.view(data, start, end, fields.doubled, &mut scratch).is_none() {
-                    bad.push((row, Reason::Missing));
+            Keep::Nothing if self.nulls.required() => {
+                let mut scratch = Vec::new();
+                for (row, (start, end)) in fields.column(column).enumerate() {
+                    if !self.is_there(data, start, end, &mut scratch) {
+                        bad.push((row, Reason::Missing));
+                    }
                 }
             }
+            Keep::Nothing => {}
         }
     }
 
@@ -49,14 +65,21 @@ impl Texts {
         self.read(data, fields, column, bad);
     }
 
-    fn read_kept(&mut self, data: &[u8], fields: Fields<'_>, column: usize, bad: &mut Vec<Bad>) {
-        let mut unescaped = std::mem::take(&mut self.unescaped);
+    /// Keeps the `view` of every field; none: it is null.
+    #[inline(always)]
+    fn read_kept(
+        &mut self,
+        fields: Fields<'_>,
+        column: usize,
+        bad: &mut Vec<Bad>,
+        mut view: impl FnMut(&Self, usize, usize) -> Option<u128>,
+    ) {
         let bounds = fields.column(column);
         let rows = bounds.len();
         self.views.reserve(rows);
         let mut word = 0;
         for (row, (start, end)) in bounds.enumerate() {
-            let view = self.view(data, start, end, fields.doubled, &mut unescaped);
+            let view = view(self, start, end);
             if view.is_none() && self.nulls.required() {
                 bad.push((row, Reason::Missing));
             }
@@ -68,7 +91,16 @@ impl Texts {
             }
         }
         self.valid.push(word, rows % 64);
-        self.unescaped = unescaped;
+    }
+
+    /// Whether a field is not null.
+    #[inline(always)]
+    fn is_there(&self, data: &[u8], start: usize, end: usize, scratch: &mut Vec<u8>) -> bool {
+        if self.nulls.has_spellings() {
+            scratch.clear();
+            return self.view(data, start, end, true, scratch).is_some();
+        }
+        start < end && data[start..end] != *b"\"\""
     }
 
     /// The view of a field; none if it is null.
@@ -115,14 +147,14 @@ impl Texts {
     }
 
     pub(crate) fn reserve(&mut self, rows: usize) {
-        if self.keep {
+        if self.keep != Keep::Nothing {
             self.views.reserve(rows);
         }
     }
 
     pub(crate) fn truncate(&mut self, rows: usize) {
         // Unescaped texts of dropped rows stay behind unused: rejects are rare and their texts short.
-        if self.keep {
+        if self.keep != Keep::Nothing {
             self.views.truncate(rows);
             self.valid.truncate(rows);
         }
@@ -131,10 +163,11 @@ impl Texts {
     /// The texts as an array over `chunk`, which must be the data that was read. The cells start anew.
     pub(crate) fn take(&mut self, chunk: &Buffer) -> ArrayRef {
         let views = ScalarBuffer::from(std::mem::take(&mut self.views));
+        self.last_unescaped = self.unescaped.len();
         let unescaped = Buffer::from_vec(std::mem::take(&mut self.unescaped));
         let buffers = vec![chunk.clone(), unescaped];
         let nulls = self.valid.take();
-        // SAFETY: every view was made by `view` from a range of the chunk or of `unescaped`, which only grew since. The ranges
+        // SAFETY: every view is 0, the empty text, or was made by `view` from a range of the chunk or of `unescaped`, which only grew since. The ranges
         // are UTF-8: records were checked as a whole, and fields are cut out at ASCII characters.
         Arc::new(unsafe { StringViewArray::new_unchecked(views, buffers, nulls) })
     }
@@ -172,7 +205,7 @@ mod tests {
         let data = Buffer::from(b"abcdefghijklmnopqrstuvwxyz0123456789".as_slice());
         for start in 0..data.len() {
             for end in start + 1..=data.len() {
-                let mut texts = Texts::new(&Column::new("t", Kind::Text), true);
+                let mut texts = Texts::new(&Column::new("t", Kind::Text), Keep::Values);
                 let seps = [(start as u32).wrapping_sub(1), end as u32];
                 texts.read(&data, Fields { seps: &seps, stride: 1, rows: 1, doubled: true }, 0, &mut Vec::new());
                 let array = texts.take(&data);

@@ -183,6 +183,7 @@ fn actual(file: &[u8], target: usize, limit: usize, header: Header, step: usize,
     let mut chunker = Chunker::new(Dribble(file, step), &layout, target).with_max_record_bytes(limit);
     let make = |projection| Decoder::new(Arc::new(layout.clone()), projection).unwrap().with_max_record_bytes(limit);
     let mut decoders = [make(vec![2, 0, 1]), make(vec![]), make(vec![1]), make(vec![0, 2, 0])];
+    let mut asked = make(vec![2, 0, 1]).with_presence_of(&[0, 1, 2]).with_way(way);
     chunker = chunker.with_way(way).with_marks();
     decoders = decoders.map(|decoder| decoder.with_way(way));
     let mut records = Vec::new();
@@ -202,8 +203,12 @@ fn actual(file: &[u8], target: usize, limit: usize, header: Header, step: usize,
             assert_eq!(other.rejects, decoded.rejects, "the projection changes no verdict");
             assert_eq!(other.batch.num_rows(), decoded.batch.num_rows());
         }
-        for column in decoded.batch.columns() {
+        let presence = asked.decode_chunk(&chunk).unwrap();
+        assert_eq!(presence.rejects, decoded.rejects, "asking for less changes no verdict");
+        for (column, presence) in decoded.batch.columns().iter().zip(presence.batch.columns()) {
             column.to_data().validate_full().unwrap();
+            presence.to_data().validate_full().unwrap();
+            assert_eq!((presence.len(), presence.logical_nulls()), (column.len(), column.logical_nulls()));
         }
         let mut rejects = decoded.rejects.into_iter().peekable();
         let mut row = 0;

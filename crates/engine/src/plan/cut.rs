@@ -400,19 +400,6 @@ fn is_partitioned_join(node: &Plan) -> bool {
     node.downcast_ref::<HashJoinExec>().is_some_and(|join| *join.partition_mode() == PartitionMode::Partitioned)
 }
 
-/// The columns of the table's layout that a leaf plan reads.
-pub(super) fn scanned_columns(plan: &Plan) -> Vec<usize> {
-    let mut columns = Vec::new();
-    let visit = |node: &Plan| {
-        if let Some(scan) = node.downcast_ref::<ScanExec>() {
-            columns.extend(&scan.columns);
-        }
-        Ok(TreeNodeRecursion::Continue)
-    };
-    plan.apply(visit).expect("the visitor never fails");
-    columns
-}
-
 /// The aggregation that merges partial results into fewer partial results, if `plan` reads `edge` only to finish an
 /// aggregation whose result does not depend on the order of its input.
 fn compaction(plan: &Plan, edge: StageId) -> Result<Option<Plan>> {

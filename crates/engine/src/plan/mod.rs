@@ -15,6 +15,7 @@ mod forget;
 mod key;
 mod mistake;
 mod order;
+mod presence;
 mod provider;
 mod pure;
 mod session;
@@ -31,6 +32,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use tenaz_core::{QueryId, Route, StageId, StageShape, TableId, TaskSet, Topology};
+use tenaz_csv::{Decoder, Layout};
 
 use crate::Error;
 use crate::workload::Workload;
@@ -80,10 +82,19 @@ pub struct ScanPlan {
     pub table: TableId,
     /// The union of the columns that the queries need, in the layout's order.
     pub columns: Vec<usize>,
+    /// Those of them that are only asked whether they are null.
+    pub presence: Vec<usize>,
     /// The stages that read each chunk.
     pub leaves: Vec<StageId>,
     /// Broadcast edges that must be complete before the first chunk is worked on.
     pub needs: BTreeSet<StageId>,
+}
+
+impl ScanPlan {
+    /// A decoder for chunks of the table, whose layout this is.
+    pub fn decoder(&self, layout: Arc<Layout>) -> Result<Decoder, Error> {
+        Ok(Decoder::new(layout, self.columns.clone())?.with_presence_of(&self.presence))
+    }
 }
 
 /// A query of the job and the shape of its answer.
@@ -172,19 +183,28 @@ fn shared_scans(stages: &[Stage]) -> Vec<ScanPlan> {
         let position = match scans.iter().position(|scan| scan.table == table) {
             Some(position) => position,
             None => {
-                let scan = ScanPlan { table, columns: Vec::new(), leaves: Vec::new(), needs: BTreeSet::new() };
+                let scan = ScanPlan {
+                    table,
+                    columns: Vec::new(),
+                    presence: Vec::new(),
+                    leaves: Vec::new(),
+                    needs: BTreeSet::new(),
+                };
                 scans.push(scan);
                 scans.len() - 1
             }
         };
         let scan = &mut scans[position];
-        scan.columns.extend(cut::scanned_columns(&stage.plan));
+        scan.columns.extend(presence::scanned_columns(&stage.plan));
         scan.leaves.push(leaf);
         scan.needs.extend(&stage.broadcasts);
     }
     for scan in &mut scans {
         scan.columns.sort_unstable();
         scan.columns.dedup();
+        let read: BTreeSet<usize> =
+            scan.leaves.iter().flat_map(|leaf| presence::read_columns(&stages[usize::from(leaf.0)].plan)).collect();
+        scan.presence = scan.columns.iter().copied().filter(|column| !read.contains(column)).collect();
     }
     // Tables that others wait for come first; among equals the workload's order decides.
     let feeds: Vec<BTreeSet<TableId>> = scans.iter().map(|scan| tables_behind(stages, &scan.needs)).collect();

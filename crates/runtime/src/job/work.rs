@@ -110,8 +110,7 @@ impl Job<'_> {
             Entry::Occupied(entry) => Ok(entry.into_mut()),
             Entry::Vacant(entry) => {
                 let layout = Arc::clone(&self.workload.tables[usize::from(cut.table.0)].layout);
-                let columns = self.plan.scans[cut.scan].columns.clone();
-                Ok(entry.insert(Decoder::new(layout, columns).map_err(tenaz_engine::Error::from)?))
+                Ok(entry.insert(self.plan.scans[cut.scan].decoder(layout)?))
             }
         }
     }

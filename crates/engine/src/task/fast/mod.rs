@@ -7,6 +7,7 @@
 mod aggregate;
 mod ahead;
 mod calendar;
+mod contains;
 mod ranges;
 mod sieve;
 
@@ -25,6 +26,7 @@ use datafusion::physical_plan::sorts::partitioned_topk::PartitionedTopKExec;
 use aggregate::WordGroups;
 use ahead::group_ahead;
 use calendar::Calendar;
+use contains::Contains;
 use ranges::Ranges;
 use sieve::Sieve;
 
@@ -72,9 +74,12 @@ pub(super) fn faster(plan: Plan) -> Result<Plan> {
 /// The same expression, with parts of it that have a faster form replaced.
 fn faster_expr(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| {
-        Ok(match Calendar::instead_of(&expr) {
-            Some(calendar) => Transformed::yes(Arc::new(calendar) as Expr),
-            None => Transformed::no(expr),
-        })
+        if let Some(calendar) = Calendar::instead_of(&expr) {
+            return Ok(Transformed::yes(Arc::new(calendar) as Expr));
+        }
+        if let Some(contains) = Contains::instead_of(&expr) {
+            return Ok(Transformed::yes(Arc::new(contains) as Expr));
+        }
+        Ok(Transformed::no(expr))
     })
 }

@@ -113,7 +113,7 @@ impl SharedJob {
             None => {
                 let plan = &self.plan.scans[scan];
                 let layout = Arc::clone(&self.workload.tables[usize::from(plan.table.0)].layout);
-                Decoder::new(layout, plan.columns.clone()).map_err(tenaz_engine::Error::from)?
+                plan.decoder(layout)?
             }
         };
         let done = work(&mut decoder);
