@@ -239,10 +239,19 @@ impl<R: Read> Chunker<R> {
     /// Reads what may belong to the next chunk, and splits it into records on the way as far as that is easy.
     fn read(&mut self) -> Result<Splitting, Error> {
         let mut pass = Splitting::from(0);
+        // Memory is taken only now: whoever asks for a chunk may just have given one back.
+        if !self.eof && self.buffer.capacity() <= self.target {
+            let mut room = Filling::new(self.spares.take(self.target + 1));
+            room.push(&self.buffer);
+            self.buffer = room;
+        }
         // One byte more tells whether the file ends with the window.
         while self.buffer.len() <= self.target && !self.eof {
             self.fill((self.buffer.len() + READ_BYTES).min(self.target + 1))?;
             self.split(&mut pass, false);
+            if self.marks_now() {
+                self.marks.check_utf8(&self.buffer, pass.end);
+            }
         }
         Ok(pass)
     }
@@ -315,11 +324,7 @@ impl<R: Read> Chunker<R> {
     /// Takes the chunk off the buffer's front and moves on behind it.
     fn split_off(&mut self, cut: Cut) -> Result<Vec<u8>, Error> {
         let next = cut.next.unwrap_or(self.buffer.len());
-        let tail = &self.buffer[next..];
-        let more = if self.eof { 0 } else { self.target + 1 };
-        let needed = tail.len().max(more);
-        let mut rest = Filling::new(if needed > 0 { self.spares.take(needed) } else { Vec::new() });
-        rest.push(tail);
+        let rest = Filling::of(&self.buffer[next..]);
         let data = std::mem::replace(&mut self.buffer, rest).into_front(cut.keep);
         self.exact.forget();
         self.byte += next as u64;

@@ -188,7 +188,8 @@ impl Decoder {
             self.keep_well_counted(progress);
         }
         let end = self.window.seps.last().map_or(start, |sep| (*sep as usize).min(progress.data.len()));
-        let utf8 = end <= start || simdutf8::basic::from_utf8(&progress.data[start..end]).is_ok();
+        let known = end <= start.max(progress.marks.utf8_end);
+        let utf8 = known || simdutf8::basic::from_utf8(&progress.data[start..end]).is_ok();
         let regular = if utf8 { regular } else { self.keep_utf8(progress.data, regular, rows, first_record) };
         self.read_columns(progress, regular, rows, first_record);
         self.report(progress);

@@ -17,6 +17,16 @@ impl Filling {
         Self { bytes: memory, filled: 0 }
     }
 
+    /// These bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self { bytes: bytes.to_vec(), filled: bytes.len() }
+    }
+
+    /// How many bytes its memory holds.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Reads until there are `to` bytes or the reader has no more. Returns whether it has no more.
     pub(crate) fn fill(&mut self, reader: &mut impl Read, to: usize) -> Result<bool> {
         if self.bytes.len() < to {

@@ -3,7 +3,7 @@
 /// Rows at rest in memory before they go to a temporary file, unless the user says otherwise.
 pub const DEFAULT_MEMORY_BYTES: usize = 256 << 20;
 /// The largest chunk of an embedded job. Large enough that the cost per chunk vanishes, small enough for the cache.
-pub const MAX_CHUNK_BYTES: usize = 4 << 20;
+pub const MAX_CHUNK_BYTES: usize = 8 << 20;
 /// The smallest chunk worth a task.
 pub const MIN_CHUNK_BYTES: usize = 64 << 10;
 /// Bytes of input per partition: more partitions keep each one's hash tables small.

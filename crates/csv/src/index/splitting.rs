@@ -27,6 +27,10 @@ pub struct Marks {
     pub(super) crlf: bool,
     /// Up to where all this is good: a record's end.
     pub(crate) end: usize,
+    /// Up to where the chunk is known to be UTF-8: a record's end.
+    pub(crate) utf8_end: usize,
+    /// There is something else behind that.
+    not_utf8: bool,
 }
 
 impl Marks {
@@ -48,10 +52,19 @@ impl Marks {
         }
     }
 
+    /// Goes on checking that the records up to `end` are UTF-8, while they are in the cache. What is not is for the decoder.
+    pub(crate) fn check_utf8(&mut self, data: &[u8], end: usize) {
+        self.not_utf8 = self.not_utf8 || simdutf8::basic::from_utf8(&data[self.utf8_end..end]).is_err();
+        if !self.not_utf8 {
+            self.utf8_end = end;
+        }
+    }
+
     /// Forgets everything but keeps the memory.
     pub(crate) fn forget(&mut self) {
         self.doubled.fill(false);
-        (self.end, self.crlf) = (0, false);
+        (self.end, self.utf8_end) = (0, 0);
+        (self.crlf, self.not_utf8) = (false, false);
     }
 
     /// Whether there is memory to keep.
