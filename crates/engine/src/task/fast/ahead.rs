@@ -22,7 +22,7 @@ use crate::plan::merges_in_any_order;
 
 /// Where a column behind the join comes from.
 #[derive(Clone, Copy)]
-enum From {
+pub(super) enum From {
     /// The side that is held: one of its columns.
     Held(usize),
     /// The side that passes by.
@@ -32,16 +32,7 @@ enum From {
 /// The same as `aggregate`, with its rows grouped before the join below it, if that is possible.
 pub(super) fn group_ahead(aggregate: &AggregateExec) -> Result<Option<Plan>> {
     let Some(join) = aggregate.input().downcast_ref::<HashJoinExec>() else { return Ok(None) };
-    let plain = *aggregate.mode() == AggregateMode::Partial
-        && aggregate.limit_options().is_none()
-        && merges_in_any_order(aggregate)
-        && aggregate.filter_expr().iter().all(Option::is_none)
-        && *join.join_type() == JoinType::Inner
-        && *join.partition_mode() == PartitionMode::CollectLeft
-        && join.null_equality() == NullEquality::NullEqualsNothing
-        && join.filter().is_none()
-        && join.fetch().is_none();
-    if !plain {
+    if !is_plain(aggregate, join, &[JoinType::Inner]) {
         return Ok(None);
     }
     let sources = sources(join);
@@ -85,6 +76,19 @@ pub(super) fn group_ahead(aggregate: &AggregateExec) -> Result<Option<Plan>> {
         Some(groups) => Arc::new(groups),
         None => Arc::new(merged),
     }))
+}
+
+/// Whether these are the first step of an aggregation and a join in which every row that is held may be found by any other.
+pub(super) fn is_plain(aggregate: &AggregateExec, join: &HashJoinExec, types: &[JoinType]) -> bool {
+    *aggregate.mode() == AggregateMode::Partial
+        && aggregate.limit_options().is_none()
+        && merges_in_any_order(aggregate)
+        && aggregate.filter_expr().iter().all(Option::is_none)
+        && types.contains(join.join_type())
+        && *join.partition_mode() == PartitionMode::CollectLeft
+        && join.null_equality() == NullEquality::NullEqualsNothing
+        && join.filter().is_none()
+        && join.fetch().is_none()
 }
 
 /// Whether every key of the join is, from one side or the other, a key of the groups behind it.
@@ -142,8 +146,9 @@ fn join_again(join: &HashJoinExec, first: Plan, keys: &[usize]) -> Result<Plan> 
 }
 
 /// Where each column of the join's output comes from.
-fn sources(join: &HashJoinExec) -> Vec<From> {
-    let held = join.left().schema().fields().len();
+pub(super) fn sources(join: &HashJoinExec) -> Vec<From> {
+    // A semi join shows nothing of what it holds.
+    let held = if *join.join_type() == JoinType::RightSemi { 0 } else { join.left().schema().fields().len() };
     let all = held + join.right().schema().fields().len();
     let from = |place: usize| if place < held { From::Held(place) } else { From::Passing(place - held) };
     match &join.projection {
@@ -152,13 +157,13 @@ fn sources(join: &HashJoinExec) -> Vec<From> {
     }
 }
 
-fn source(expr: &Expr, sources: &[From]) -> Option<From> {
+pub(super) fn source(expr: &Expr, sources: &[From]) -> Option<From> {
     sources.get(expr.downcast_ref::<Column>()?.index()).copied()
 }
 
 /// The same function of the side that passes by; none if it needs the other side, or anything that would have to be computed for
 /// rows that the join may drop.
-fn moved(
+pub(super) fn moved(
     function: &AggregateFunctionExpr,
     sources: &[From],
     schema: &Arc<Schema>,

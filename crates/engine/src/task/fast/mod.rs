@@ -8,6 +8,7 @@ mod aggregate;
 mod ahead;
 mod calendar;
 mod contains;
+mod held;
 mod ranges;
 mod sieve;
 
@@ -27,6 +28,7 @@ use aggregate::WordGroups;
 use ahead::group_ahead;
 use calendar::Calendar;
 use contains::Contains;
+use held::group_by_held;
 use ranges::Ranges;
 use sieve::Sieve;
 
@@ -53,7 +55,7 @@ pub(super) fn faster(plan: Plan) -> Result<Plan> {
             let exprs = exprs.collect::<Result<Vec<_>>>()?;
             return Ok(Transformed::yes(Arc::new(ProjectionExec::try_new(exprs, Arc::clone(projection.input()))?)));
         } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>()
-            && let Some(grouped) = group_ahead(aggregate)?
+            && let Some(grouped) = group_ahead(aggregate)?.map_or_else(|| group_by_held(aggregate), |g| Ok(Some(g)))?
         {
             return Ok(Transformed::yes(grouped));
         } else if let Some(aggregate) = node.downcast_ref::<AggregateExec>()
