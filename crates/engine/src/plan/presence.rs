@@ -79,21 +79,25 @@ mod tests {
     use crate::workload::Workload;
 
     const TABLES: &str = r#"
-        name = "presence"
-        [[tables]]
-        name = "t"
-        files = "t.csv"
-        role = "fact"
-        columns = [{ name = "a", type = "text" }, { name = "b", type = "text" }, { name = "n", type = "int" }]
-        [[queries]]
-        name = "q"
-        sql = "SQL"
-    "#;
+name = "presence"
+title = "Presence"
+
+[[table]]
+name = "t"
+files = "t.csv"
+role = "fact"
+columns = [{ name = "a", type = "text" }, { name = "b", type = "text" }, { name = "n", type = "int" }]
+
+[[query]]
+name = "q"
+title = "The query"
+file = "q.sql"
+ordered = false
+"#;
 
     /// The columns of t that are only asked whether they are null.
     fn presence(sql: &str) -> Vec<usize> {
-        let text = TABLES.replace("SQL", sql);
-        let workload = Workload::parse("presence.toml", &text, &|_| unreachable!("the SQL is in the file")).unwrap();
+        let workload = Workload::parse("presence.toml", TABLES, &|_| Ok(sql.to_owned())).unwrap();
         JobPlan::new(&workload).unwrap().scans.remove(0).presence
     }
 

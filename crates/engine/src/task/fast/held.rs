@@ -290,3 +290,136 @@ impl ExecutionPlan for Found {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), groups)))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use datafusion::arrow::array::StringViewArray;
+    use datafusion::arrow::util::display::array_value_to_string;
+    use datafusion::datasource::memory::MemorySourceConfig;
+    use datafusion::execution::runtime_env::RuntimeEnv;
+    use datafusion::functions_aggregate::count::count_udaf;
+    use datafusion::functions_aggregate::min_max::max_udaf;
+    use datafusion::functions_aggregate::sum::sum_udaf;
+    use datafusion::physical_expr::aggregate::AggregateExprBuilder;
+    use datafusion::physical_expr::expressions::{col, lit};
+    use tenaz_core::StageId;
+
+    use super::*;
+    use crate::plan::session_config;
+    use crate::task::inner::EdgeRows;
+    use crate::task::run::{run_plan, task_context};
+    use crate::task::{EdgeInput, MemoryEdge};
+
+    const BOOKS: StageId = StageId(3);
+
+    fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+        let columns = columns.into_iter().map(|(name, values)| (name, values, true));
+        RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+    }
+
+    fn texts(count: i64, what: &str, step: i64, bound: i64) -> ArrayRef {
+        let text = |row: i64| (row % 11 != 5).then(|| format!("{what} that needs many bytes {}", row * step % bound));
+        Arc::new((0..count).map(text).collect::<StringViewArray>())
+    }
+
+    /// Books, some with the same title, some even with the same authors, some without; in several batches.
+    fn books() -> Vec<RecordBatch> {
+        let all = batch(vec![("title", texts(60, "a title", 7, 30)), ("authors", texts(60, "people", 1, 4))]);
+        vec![all.slice(0, 13), all.slice(13, 20), all.slice(33, 27)]
+    }
+
+    /// Ratings of them and of others, some of none.
+    fn join(join_type: JoinType, projection: Option<Vec<usize>>) -> Plan {
+        let scores: Int64Array = (0..6000).map(|row| (row % 7 != 2).then_some(row * 31 % 1000)).collect();
+        let ratings = batch(vec![("rated", texts(6000, "a title", 13, 37)), ("score", Arc::new(scores))]);
+        let (schema, portions) = (ratings.schema(), vec![ratings.slice(0, 2500), ratings.slice(2500, 3500)]);
+        let ratings = MemorySourceConfig::try_new_exec(&[portions], schema, None).unwrap();
+        let books: Plan = Arc::new(EdgeExec::new(BOOKS, books()[0].schema(), &Partitioning::UnknownPartitioning(8)));
+        let on = vec![(col("title", &books.schema()).unwrap(), col("rated", &ratings.schema()).unwrap())];
+        let join = HashJoinExecBuilder::new(books, ratings, on, join_type);
+        let join = join.with_partition_mode(PartitionMode::CollectLeft).with_projection(projection);
+        Arc::new(join.build().unwrap())
+    }
+
+    fn aggregate(join: &Plan, keys: &[&str], of: &str) -> AggregateExec {
+        let schema = join.schema();
+        let keys = keys.iter().map(|key| (col(key, &schema).unwrap(), (*key).to_owned())).collect();
+        let of = col(of, &schema).unwrap();
+        let function = |function, argument: &Expr| {
+            let builder = AggregateExprBuilder::new(function, vec![Arc::clone(argument)]);
+            Arc::new(builder.schema(Arc::clone(&schema)).alias("a").build().unwrap())
+        };
+        let aggregates = vec![function(count_udaf(), &lit(1i64)), function(sum_udaf(), &of), function(max_udaf(), &of)];
+        let (filters, keys) = (vec![None; aggregates.len()], PhysicalGroupBy::new_single(keys));
+        AggregateExec::try_new(AggregateMode::Partial, keys, aggregates, filters, Arc::clone(join), schema).unwrap()
+    }
+
+    /// The groups, with the rows of several runs of the same plan.
+    fn answer(aggregate: &AggregateExec, first: &Plan, runs: usize) -> Vec<String> {
+        let inputs: BTreeMap<StageId, Arc<dyn EdgeInput>> =
+            BTreeMap::from([(BOOKS, Arc::new(MemoryEdge(books())) as _)]);
+        let context = task_context(&session_config(), &Arc::new(RuntimeEnv::default()), Arc::new(EdgeRows(inputs)));
+        let mut groups = Vec::new();
+        for _ in 0..runs {
+            run_plan(first, &context, |batch| {
+                groups.push(batch);
+                Ok(())
+            })
+            .unwrap();
+        }
+        assert!(groups.iter().all(|batch| batch.schema().fields() == aggregate.schema().fields()));
+        let input = MemorySourceConfig::try_new_exec(&[groups], aggregate.schema(), None).unwrap();
+        let (keys, functions) = (aggregate.group_expr().as_final(), aggregate.aggr_expr().to_vec());
+        let filters = aggregate.filter_expr().to_vec();
+        let last =
+            AggregateExec::try_new(AggregateMode::Final, keys, functions, filters, input, aggregate.input_schema());
+        let mut lines = Vec::new();
+        run_plan(&(Arc::new(last.unwrap()) as Plan), &context, |batch| {
+            lines.extend((0..batch.num_rows()).map(|row| {
+                let cells = batch.columns().iter().map(|column| array_value_to_string(column, row).unwrap());
+                cells.collect::<Vec<_>>().join(" | ")
+            }));
+            Ok(())
+        })
+        .unwrap();
+        lines.sort();
+        lines
+    }
+
+    #[test]
+    fn groups_by_held_rows_are_the_groups() {
+        use JoinType::{Inner, RightSemi};
+        for (join_type, projection, keys) in [
+            (Inner, None, &["rated", "authors"][..]),
+            (Inner, Some(vec![2, 3, 1]), &["rated", "authors"]),
+            (Inner, Some(vec![0, 3]), &["title"]),
+            (Inner, None, &["authors"]),
+            (RightSemi, None, &["rated"]),
+            (RightSemi, Some(vec![1, 0]), &["rated"]),
+        ] {
+            let plain = aggregate(&join(join_type, projection), keys, "score");
+            let by_held = group_by_held(&plain).unwrap().expect("it is possible");
+            for runs in [1, 3] {
+                let expected = answer(&plain, &(Arc::new(plain.clone()) as Plan), runs);
+                assert!(expected.len() > 2);
+                assert_eq!(answer(&plain, &by_held, runs), expected, "{join_type} {keys:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn keys_and_values_that_the_held_row_does_not_tell_stay() {
+        let inner = join(JoinType::Inner, None);
+        assert!(group_by_held(&aggregate(&inner, &["rated", "score"], "score")).unwrap().is_none());
+        assert!(group_by_held(&aggregate(&inner, &["rated"], "authors")).unwrap().is_none());
+        let semi = join(JoinType::RightSemi, None);
+        assert!(group_by_held(&aggregate(&semi, &["score"], "score")).unwrap().is_none());
+        for other in [JoinType::Left, JoinType::Right, JoinType::RightAnti, JoinType::Full] {
+            let join = join(other, None);
+            assert!(group_by_held(&aggregate(&join, &["rated"], "score")).unwrap().is_none(), "{other}");
+        }
+    }
+}
