@@ -21,7 +21,7 @@ use crate::column::{Cells, Keep};
 use crate::fields::Fields;
 use crate::index::scalar::{Exact, Fault, Scan};
 use crate::index::{self, Marks, Rules};
-use crate::limits::{MAX_CHUNK_BYTES, MAX_RECORD_BYTES, WINDOW_BYTES};
+use crate::limits::{MARKED_WINDOW_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES, WINDOW_BYTES};
 use crate::reject::record_text;
 use crate::simd::Simd;
 use crate::{Chunk, Error, Layout, Reason, Reject};
@@ -208,7 +208,8 @@ impl Decoder {
         start: usize,
     ) -> (usize, usize, bool, Option<(Fault, usize)>) {
         let Self { window: Window { seps, doubled, .. }, layout, simd, limit, exact, .. } = self;
-        let window_end = data.len().min(start + WINDOW_BYTES);
+        let window_bytes = if start < marks.end { MARKED_WINDOW_BYTES } else { WINDOW_BYTES };
+        let window_end = data.len().min(start + window_bytes);
         let rules = Rules { delimiter: layout.delimiter, limit: *limit };
         *doubled = false;
         seps.clear();
@@ -216,7 +217,7 @@ impl Decoder {
         let (mut at, mut newlines, mut crlf) = (start, 0, false);
         while at < window_end {
             let found = match at < marks.end {
-                true => index::marked(*simd, marks, at, window_end.min(marks.end), seps),
+                true => index::marked(*simd, data, marks, at, window_end.min(marks.end), seps),
                 false => index::index(*simd, &data[..window_end], at, rules, seps),
             };
             newlines += found.newlines as usize;

@@ -16,6 +16,9 @@ pub const MAX_FOUND_CHARS: usize = 60;
 /// Bytes that the decoder indexes and parses at a time, so that both passes find them in the cache.
 pub(crate) const WINDOW_BYTES: usize = 16 << 10;
 
+/// The same where separators are marked: there are texts, which are not looked at, so as many bytes have fewer records.
+pub(crate) const MARKED_WINDOW_BYTES: usize = 64 << 10;
+
 /// Bytes that a chunker reads before it looks at them, while they are still in the cache.
 pub(crate) const READ_BYTES: usize = 256 << 10;
 

@@ -3,12 +3,12 @@
 //! The generic scanners are inlined into functions that enable the features, so that the compiler may use them throughout.
 
 use std::arch::x86_64::{
-    __m512i, _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi64, _mm512_and_si512, _mm512_andnot_si512,
-    _mm512_castsi512_si128, _mm512_clmulepi64_epi128, _mm512_cmpeq_epi8_mask, _mm512_cvtepu8_epi32, _mm512_loadu_si512,
-    _mm512_mask_mov_epi64, _mm512_mask_xor_epi64, _mm512_maskz_compress_epi8, _mm512_movepi64_mask, _mm512_or_si512,
-    _mm512_popcnt_epi64, _mm512_reduce_add_epi64, _mm512_set_epi64, _mm512_set1_epi8, _mm512_set1_epi32,
-    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shldi_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
-    _mm512_unpacklo_epi64,
+    __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi64, _mm512_and_si512,
+    _mm512_andnot_si512, _mm512_castsi512_si128, _mm512_clmulepi64_epi128, _mm512_cmpeq_epi8_mask,
+    _mm512_cvtepu8_epi32, _mm512_loadu_si512, _mm512_mask_mov_epi64, _mm512_mask_xor_epi64, _mm512_maskz_compress_epi8,
+    _mm512_movepi64_mask, _mm512_or_si512, _mm512_popcnt_epi64, _mm512_reduce_add_epi64, _mm512_set_epi64,
+    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shldi_epi64,
+    _mm512_storeu_si512, _mm512_test_epi64_mask, _mm512_unpacklo_epi64,
 };
 use std::mem::MaybeUninit;
 
@@ -39,8 +39,8 @@ pub(super) unsafe fn index(data: &[u8], from: usize, rules: Rules, seps: &mut Ve
 #[target_feature(
     enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx512vpopcntdq"
 )]
-pub(super) unsafe fn marked(marks: &Marks, from: usize, to: usize, seps: &mut Vec<u32>) -> Stretch {
-    marked_with(Avx512 { delimiter: b',' }, marks, from, to, seps)
+pub(super) unsafe fn marked(data: &[u8], marks: &Marks, from: usize, to: usize, seps: &mut Vec<u32>) -> Stretch {
+    marked_with(Avx512 { delimiter: b',' }, data, marks, from, to, seps)
 }
 
 /// Only made inside the functions above, hence proof that AVX-512 is there.
@@ -95,6 +95,23 @@ impl Classify for Avx512 {
             let bytes = _mm512_loadu_si512(block.as_ptr().cast());
             let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
             Masks { quote: equal(b'"'), delimiter: equal(self.delimiter), newline: equal(b'\n'), cr: equal(b'\r') }
+        }
+    }
+
+    #[inline(always)]
+    fn some_of(self, words: &[u64; GROUP_BLOCKS]) -> u8 {
+        // SAFETY: AVX-512 is there, since `self` exists; the load is unaligned and has the 64 bytes of `words`.
+        unsafe {
+            let words = _mm512_loadu_si512(words.as_ptr().cast());
+            _mm512_test_epi64_mask(words, words)
+        }
+    }
+
+    #[inline(always)]
+    fn fetch(self, data: &[u8], at: usize) {
+        if let Some(byte) = data.get(at) {
+            // SAFETY: every x86-64 processor has this, and it changes nothing but the cache.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Where fields end: the position of every separator.
 
+use super::splitting::GROUP_BLOCKS;
 use super::{Carry, Classify, Marks, SLACK, Stretch, below, masks_at};
 
 /// Blocks that are looked at together.
@@ -109,6 +110,7 @@ pub(super) fn index_with<C: Classify>(
 #[inline(always)]
 pub(super) fn marked_with<C: Classify>(
     classify: C,
+    data: &[u8],
     marks: &Marks,
     from: usize,
     to: usize,
@@ -119,14 +121,26 @@ pub(super) fn marked_with<C: Classify>(
     seps.reserve(end - from + 2 * SLACK);
     let room = seps.spare_capacity_mut();
     let (mut written, mut newlines) = (0, 0);
-    for block in from / 64..end.div_ceil(64) {
-        let at = block * 64;
-        let after_from = if at < from { !0 << (from - at) } else { !0 };
-        let before_end = if end - at < 64 { (1 << (end - at)) - 1 } else { !0 };
-        let bits = marks.seps[block] & after_from & before_end;
-        classify.write_places(bits, at as u32, &mut room[written..]);
-        written += bits.count_ones() as usize;
-        newlines += u64::from((marks.ends[block] & after_from & before_end).count_ones());
+    let last = end.div_ceil(64);
+    for group in (from / 64..last).step_by(GROUP_BLOCKS) {
+        // Most blocks lie inside a quoted text and have none.
+        let mut some = match marks.seps[group..last].first_chunk() {
+            Some(words) => classify.some_of(words),
+            None => u8::MAX >> (GROUP_BLOCKS - (last - group)),
+        };
+        while some != 0 {
+            let block = group + some.trailing_zeros() as usize;
+            some &= some - 1;
+            let at = block * 64;
+            // Where there are separators there are fields that will be parsed.
+            classify.fetch(data, at);
+            let after_from = if at < from { !0 << (from - at) } else { !0 };
+            let before_end = if end - at < 64 { (1 << (end - at)) - 1 } else { !0 };
+            let bits = marks.seps[block] & after_from & before_end;
+            classify.write_places(bits, at as u32, &mut room[written..]);
+            written += bits.count_ones() as usize;
+            newlines += u64::from((marks.ends[block] & after_from & before_end).count_ones());
+        }
     }
     let len = seps.len() + written;
     assert!(len <= seps.capacity());

@@ -129,12 +129,14 @@ impl Hash for Contains {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use datafusion::arrow::array::{ArrayRef, StringViewArray};
+    use datafusion::common::ScalarValue;
     use datafusion::physical_expr::expressions::{Column, lit};
 
     use super::*;
 
     fn like(negated: bool, case_insensitive: bool, pattern: &str) -> Expr {
-        Arc::new(LikeExpr::new(negated, case_insensitive, Arc::new(Column::new("t", 0)), lit(pattern)))
+        let pattern = lit(ScalarValue::Utf8View(Some(pattern.to_owned())));
+        Arc::new(LikeExpr::new(negated, case_insensitive, Arc::new(Column::new("t", 0)), pattern))
     }
 
     #[test]
