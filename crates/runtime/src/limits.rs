@@ -15,7 +15,7 @@ pub const MIN_SPILL_BYTES: usize = 256 << 10;
 /// Memory for the rows that tasks work on, however little may rest: below this an aggregation cannot even start.
 pub const MIN_WORKING_BYTES: usize = 64 << 20;
 /// Rows on an aggregated edge before they are merged for the first time.
-pub const MERGE_ROWS: u64 = 64 << 10;
+pub const MERGE_ROWS: u64 = 16 << 10;
 /// The same, where each merge may show rows of an answer that are certain by now.
 pub const EARLY_MERGE_ROWS: u64 = 1 << 8;
 /// Threads of an embedded job.

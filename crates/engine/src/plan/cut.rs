@@ -114,7 +114,7 @@ impl Cutter {
         Ok(answers)
     }
 
-    /// All stages, with the merging plans of those edges that end in one aggregation.
+    /// All stages, with the merging plans of those edges that end in one aggregation, or in the same one for all their readers.
     pub(super) fn finish(mut self) -> Result<Vec<Stage>, Error> {
         let mut readers: Vec<Vec<usize>> = vec![Vec::new(); self.stages.len()];
         for (index, stage) in self.stages.iter().enumerate() {
@@ -123,8 +123,14 @@ impl Cutter {
             }
         }
         for (edge, readers) in readers.iter().enumerate() {
-            if let [reader] = readers[..] {
-                self.stages[edge].compaction = compaction(&self.stages[reader].plan, StageId(edge as u16))?;
+            let merging = readers.iter().map(|reader| compaction(&self.stages[*reader].plan, StageId(edge as u16)));
+            let merging = merging.collect::<Result<Option<Vec<Plan>>>>()?.unwrap_or_default();
+            // Several readers must want the same of it.
+            if let [first, others @ ..] = &merging[..]
+                && (others.is_empty()
+                    || structure(first).is_some_and(|this| others.iter().all(|o| structure(o).as_ref() == Some(&this))))
+            {
+                self.stages[edge].compaction = Some(Arc::clone(first));
             }
         }
         Ok(self.stages)
