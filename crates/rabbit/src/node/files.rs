@@ -91,6 +91,8 @@ impl Files {
             ("RABBITMQ_GENERATED_CONFIG_DIR", path("generated")),
             ("RABBITMQ_FEATURE_FLAGS_FILE", path("feature_flags")),
             ("RABBITMQ_PID_FILE", path("pid")),
+            // Otherwise Erlang writes it where its user happens to stand.
+            ("ERL_CRASH_DUMP", path("log/erl_crash.dump")),
             ("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", arguments),
         ]
     }
