@@ -3,21 +3,17 @@
 //! DataFusion takes every value apart on its own. Neighbouring rows are mostly of one month, so here a value is only taken
 //! apart when it lies outside the month of the one before; the others cost a comparison.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, PrimitiveArray};
 use datafusion::arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Schema, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
+    ArrowPrimitiveType, DataType, Date32Type, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
 };
-use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::Result;
-use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Literal};
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 use super::Expr;
+use super::instead::Form;
 
 const MICROS_PER_HOUR: i64 = 3_600_000_000;
 const MICROS_PER_DAY: i64 = 24 * MICROS_PER_HOUR;
@@ -30,7 +26,7 @@ const DAYS: std::ops::Range<i64> = -98_615..84_006;
 
 /// What is asked of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Part {
+pub(super) enum Part {
     /// `CAST(… AS TIME)`.
     TimeOfDay,
     /// `date_trunc`.
@@ -44,27 +40,27 @@ enum Part {
     Hour,
 }
 
-/// A part of a time.
-#[derive(Debug)]
-pub(super) struct Calendar {
-    part: Part,
-    argument: Expr,
-    /// DataFusion's own expression, for what is not known here.
-    plain: Expr,
-}
-
-impl Calendar {
-    /// The same as `expr`, if it is one of these parts.
-    pub(super) fn instead_of(expr: &Expr) -> Option<Self> {
+impl Form for Part {
+    fn of(expr: &Expr) -> Option<(Self, Expr)> {
         let (part, argument) = if let Some(cast) = expr.downcast_ref::<CastExpr>() {
             (Part::time_of_day(cast.cast_type())?, cast.expr())
         } else {
             let function = expr.downcast_ref::<ScalarFunctionExpr>()?;
             let [what, argument] = function.args() else { return None };
             let what = what.downcast_ref::<Literal>()?.value().try_as_str()??;
-            (Part::of(function.name(), what)?, argument)
+            (Part::named(function.name(), what)?, argument)
         };
-        Some(Self { part, argument: Arc::clone(argument), plain: Arc::clone(expr) })
+        Some((part, Arc::clone(argument)))
+    }
+
+    fn of_all(&self, values: &dyn Array) -> Option<ArrayRef> {
+        if values.data_type() == &TIMESTAMP {
+            self.of_times(values.as_primitive())
+        } else if values.data_type() == &DataType::Date32 {
+            self.of_dates(values.as_primitive())
+        } else {
+            None
+        }
     }
 }
 
@@ -73,7 +69,7 @@ impl Part {
         (cast_to == &DataType::Time64(TimeUnit::Nanosecond)).then_some(Self::TimeOfDay)
     }
 
-    fn of(function: &str, what: &str) -> Option<Self> {
+    fn named(function: &str, what: &str) -> Option<Self> {
         Some(match (function, what.to_ascii_lowercase().as_str()) {
             ("date_trunc", "year") => Self::StartOfYear,
             ("date_trunc", "quarter") => Self::StartOfQuarter,
@@ -84,17 +80,6 @@ impl Part {
             ("date_part", "hour") => Self::Hour,
             _ => return None,
         })
-    }
-
-    /// The part of every value; none if that is for DataFusion to say.
-    fn of_all(self, values: &dyn Array) -> Option<ArrayRef> {
-        if values.data_type() == &TIMESTAMP {
-            self.of_times(values.as_primitive())
-        } else if values.data_type() == &DataType::Date32 {
-            self.of_dates(values.as_primitive())
-        } else {
-            None
-        }
     }
 
     fn of_times(self, times: &PrimitiveArray<TimestampMicrosecondType>) -> Option<ArrayRef> {
@@ -227,79 +212,27 @@ fn days_before(year: i64, month: i64) -> i64 {
         + i64::from(is_leap && month > 2)
 }
 
-impl PhysicalExpr for Calendar {
-    fn data_type(&self, schema: &Schema) -> Result<DataType> {
-        self.plain.data_type(schema)
-    }
-
-    fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.plain.nullable(schema)
-    }
-
-    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        if let ColumnarValue::Array(values) = self.argument.evaluate(batch)?
-            && let Some(parts) = self.part.of_all(&values)
-        {
-            return Ok(ColumnarValue::Array(parts));
-        }
-        self.plain.evaluate(batch)
-    }
-
-    fn children(&self) -> Vec<&Expr> {
-        self.plain.children()
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Expr>) -> Result<Expr> {
-        let plain = Arc::clone(&self.plain).with_new_children(children)?;
-        Ok(match Calendar::instead_of(&plain) {
-            Some(calendar) => Arc::new(calendar),
-            None => plain,
-        })
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plain.fmt_sql(f)
-    }
-}
-
-impl fmt::Display for Calendar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plain.fmt(f)
-    }
-}
-
-impl PartialEq for Calendar {
-    fn eq(&self, other: &Self) -> bool {
-        self.plain.eq(&other.plain)
-    }
-}
-
-impl Eq for Calendar {}
-
-impl Hash for Calendar {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.plain.hash(state);
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use datafusion::arrow::array::{Date32Array, TimestampMicrosecondArray};
-    use datafusion::arrow::datatypes::Field;
+    use datafusion::arrow::datatypes::{Field, Schema};
+    use datafusion::arrow::record_batch::RecordBatch;
     use datafusion::common::config::ConfigOptions;
     use datafusion::functions::datetime;
     use datafusion::logical_expr::ScalarUDF;
+    use datafusion::physical_expr::PhysicalExpr;
     use datafusion::physical_expr::expressions::{Column, lit};
 
     use super::*;
+    use crate::task::fast::instead::Instead;
 
     fn check(plain: &Expr, column: &ArrayRef) {
-        let calendar = Calendar::instead_of(plain).unwrap();
+        let calendar = Instead::<Part>::of(plain).unwrap();
         let batch = RecordBatch::try_from_iter_with_nullable([("t", Arc::clone(column), true)]).unwrap();
         let rows = batch.num_rows();
         let expected = plain.evaluate(&batch).unwrap().into_array(rows).unwrap();
-        assert!(calendar.part.of_all(column).is_some(), "{plain}: not left to DataFusion");
+        assert!(calendar.form.of_all(column).is_some(), "{plain}: not left to DataFusion");
         assert_eq!(&calendar.evaluate(&batch).unwrap().into_array(rows).unwrap(), &expected, "{plain}");
     }
 
@@ -352,12 +285,12 @@ mod tests {
                 assert!(part.of_all(&times).is_none(), "{part:?}");
             }
         }
-        assert!(Calendar::instead_of(&function(datetime::date_trunc(), "week", TIMESTAMP)).is_none());
-        assert!(Calendar::instead_of(&function(datetime::date_part(), "second", TIMESTAMP)).is_none());
+        assert!(Instead::<Part>::of(&function(datetime::date_trunc(), "week", TIMESTAMP)).is_none());
+        assert!(Instead::<Part>::of(&function(datetime::date_part(), "second", TIMESTAMP)).is_none());
         let date_trunc = function(datetime::date_trunc(), "month", DataType::Timestamp(TimeUnit::Second, None));
         let seconds: ArrayRef = Arc::new(datafusion::arrow::array::TimestampSecondArray::from(vec![86_400 * 45]));
         let batch = RecordBatch::try_from_iter([("t", seconds)]).unwrap();
-        let calendar = Calendar::instead_of(&date_trunc).unwrap();
+        let calendar = Instead::<Part>::of(&date_trunc).unwrap();
         let (ours, theirs) = (calendar.evaluate(&batch).unwrap(), date_trunc.evaluate(&batch).unwrap());
         assert_eq!(&ours.into_array(1).unwrap(), &theirs.into_array(1).unwrap());
     }

@@ -2,22 +2,16 @@
 //!
 //! DataFusion compiles a regular expression for every batch. That costs as much as looking through some thousand short texts.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, BooleanArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::buffer::BooleanBuffer;
-use datafusion::arrow::datatypes::{DataType, Schema};
-use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::Result;
-use datafusion::logical_expr::ColumnarValue;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{LikeExpr, Literal};
 use memchr::memchr2_iter;
 use regex::{Regex, RegexBuilder};
 
 use super::Expr;
+use super::instead::Form;
 
 /// Whether a text contains another, ignoring the case of letters.
 #[derive(Debug)]
@@ -26,14 +20,11 @@ pub(super) struct Contains {
     negated: bool,
     /// For texts that are not ASCII: a Kelvin sign is a k.
     regex: Regex,
-    argument: Expr,
-    /// DataFusion's own expression, for what is not known here.
-    plain: Expr,
 }
 
-impl Contains {
-    /// The same as `expr`, if it is `[NOT] ILIKE '%text%'` with a text of ASCII that has no signs of a pattern.
-    pub(super) fn instead_of(expr: &Expr) -> Option<Self> {
+impl Form for Contains {
+    /// `[NOT] ILIKE '%text%'` with a text of ASCII that has no signs of a pattern.
+    fn of(expr: &Expr) -> Option<(Self, Expr)> {
         let like = expr.downcast_ref::<LikeExpr>().filter(|like| like.case_insensitive())?;
         let pattern = like.pattern().downcast_ref::<Literal>()?.value().try_as_str()??;
         let needle = pattern.strip_prefix('%')?.strip_suffix('%')?;
@@ -41,12 +32,11 @@ impl Contains {
             return None;
         }
         let regex = RegexBuilder::new(&regex::escape(needle)).case_insensitive(true).build().ok()?;
-        let (argument, plain) = (Arc::clone(like.expr()), Arc::clone(expr));
-        Some(Self { needle: needle.to_owned(), negated: like.negated(), regex, argument, plain })
+        let contains = Self { needle: needle.to_owned(), negated: like.negated(), regex };
+        Some((contains, Arc::clone(like.expr())))
     }
 
-    /// The answer for every text; none if these are no texts that are known here.
-    fn of_all(&self, texts: &dyn Array) -> Option<BooleanArray> {
+    fn of_all(&self, texts: &dyn Array) -> Option<ArrayRef> {
         let texts = texts.as_string_view_opt()?;
         // A copy has working memory of its own, which threads would fight for.
         let regex = self.regex.clone();
@@ -58,7 +48,7 @@ impl Contains {
             found != self.negated
         };
         let nulls = texts.nulls().cloned();
-        Some(BooleanArray::new(BooleanBuffer::collect_bool(texts.len(), contains), nulls))
+        Some(Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(texts.len(), contains), nulls)))
     }
 }
 
@@ -70,69 +60,17 @@ fn has(text: &[u8], needle: &[u8]) -> bool {
     starts.into_iter().any(|at| text[at..at + needle.len()].eq_ignore_ascii_case(needle))
 }
 
-impl PhysicalExpr for Contains {
-    fn data_type(&self, schema: &Schema) -> Result<DataType> {
-        self.plain.data_type(schema)
-    }
-
-    fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.plain.nullable(schema)
-    }
-
-    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        if let ColumnarValue::Array(texts) = self.argument.evaluate(batch)?
-            && let Some(answers) = self.of_all(&texts)
-        {
-            return Ok(ColumnarValue::Array(Arc::new(answers)));
-        }
-        self.plain.evaluate(batch)
-    }
-
-    fn children(&self) -> Vec<&Expr> {
-        self.plain.children()
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Expr>) -> Result<Expr> {
-        let plain = Arc::clone(&self.plain).with_new_children(children)?;
-        Ok(match Contains::instead_of(&plain) {
-            Some(contains) => Arc::new(contains),
-            None => plain,
-        })
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plain.fmt_sql(f)
-    }
-}
-
-impl fmt::Display for Contains {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.plain.fmt(f)
-    }
-}
-
-impl PartialEq for Contains {
-    fn eq(&self, other: &Self) -> bool {
-        self.plain.eq(&other.plain)
-    }
-}
-
-impl Eq for Contains {}
-
-impl Hash for Contains {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.plain.hash(state);
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use datafusion::arrow::array::{ArrayRef, StringViewArray};
+    use datafusion::arrow::array::StringViewArray;
+    use datafusion::arrow::record_batch::RecordBatch;
     use datafusion::common::ScalarValue;
+    use datafusion::physical_expr::PhysicalExpr;
     use datafusion::physical_expr::expressions::{Column, lit};
 
     use super::*;
+    use crate::task::fast::instead::Instead;
 
     fn like(negated: bool, case_insensitive: bool, pattern: &str) -> Expr {
         let pattern = lit(ScalarValue::Utf8View(Some(pattern.to_owned())));
@@ -169,8 +107,8 @@ mod tests {
             for needle in ["indie", "KIOSK", "k", "s", "a.b", "zzz", "a text of more"] {
                 for negated in [false, true] {
                     let plain = like(negated, true, &format!("%{needle}%"));
-                    let contains = Contains::instead_of(&plain).expect(needle);
-                    assert!(contains.of_all(batch.column(0)).is_some(), "not left to DataFusion");
+                    let contains = Instead::<Contains>::of(&plain).expect(needle);
+                    assert!(contains.form.of_all(batch.column(0)).is_some(), "not left to DataFusion");
                     assert_eq!(&answer(&contains), &answer(plain.as_ref()), "{plain}");
                 }
             }
@@ -180,8 +118,8 @@ mod tests {
     #[test]
     fn other_patterns_stay_with_datafusion() {
         for pattern in ["indie", "indie%", "%indie", "%%", "%", "%in_ie%", "%in%ie%", "%in\\%ie%", "%ündie%"] {
-            assert!(Contains::instead_of(&like(false, true, pattern)).is_none(), "{pattern}");
+            assert!(Contains::of(&like(false, true, pattern)).is_none(), "{pattern}");
         }
-        assert!(Contains::instead_of(&like(false, false, "%indie%")).is_none());
+        assert!(Contains::of(&like(false, false, "%indie%")).is_none());
     }
 }

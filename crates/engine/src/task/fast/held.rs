@@ -24,7 +24,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
 };
-use futures::TryStreamExt;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 
 use super::aggregate::WordGroups;
 use super::ahead::{From, is_plain, moved, source, sources};
@@ -70,12 +71,10 @@ pub(super) fn group_by_held(aggregate: &AggregateExec) -> Result<Option<Plan>> {
     };
     let new_place = |column: usize| held_places.iter().position(|place| *place == column).unwrap_or_default();
     let held = Held::default();
-    let numbered: Plan = Arc::new(Numbered::new(left, Arc::clone(&held)));
+    let numbered = numbered(left, Arc::clone(&held));
     let Some(first) = grouped(aggregate, join, &sources, numbered, &on, &new_place)? else { return Ok(None) };
     let keys = keys.into_iter().map(new_place).collect();
-    let found =
-        Found { input: first, held, keys, schema: aggregate.schema(), properties: aggregate.properties().clone() };
-    Ok(Some(Arc::new(found)))
+    Ok(Some(found(first, held, keys, aggregate)))
 }
 
 fn place(expr: &Expr) -> Option<usize> {
@@ -152,109 +151,76 @@ fn grouped(
 
 const NUMBER: &str = "number of the held row";
 
-/// All rows of its input in one batch, with a column that numbers them.
-#[derive(Debug, Clone)]
-struct Numbered {
-    input: Plan,
-    held: Held,
-    properties: Arc<PlanProperties>,
-}
-
-impl Numbered {
-    fn new(input: Plan, held: Held) -> Self {
-        let mut fields: Vec<Arc<Field>> = input.schema().fields().iter().cloned().collect();
-        fields.push(Arc::new(Field::new(NUMBER, DataType::Int64, false)));
-        let equivalences = EquivalenceProperties::new(Arc::new(Schema::new(fields)));
-        let one = Partitioning::UnknownPartitioning(1);
-        let properties = PlanProperties::new(equivalences, one, EmissionType::Final, Boundedness::Bounded);
-        Self { input, held, properties: Arc::new(properties) }
-    }
-
-    fn number(&self, batches: &[RecordBatch]) -> Result<RecordBatch> {
-        let rows = concat_batches(&self.input.schema(), batches)?;
+/// All rows of `input` in one batch, with a column that numbers them.
+fn numbered(input: Plan, held: Held) -> Plan {
+    let mut fields: Vec<Arc<Field>> = input.schema().fields().iter().cloned().collect();
+    fields.push(Arc::new(Field::new(NUMBER, DataType::Int64, false)));
+    let (plain, schema) = (input.schema(), Arc::new(Schema::new(fields)));
+    let equivalences = EquivalenceProperties::new(Arc::clone(&schema));
+    let one = Partitioning::UnknownPartitioning(1);
+    let properties = PlanProperties::new(equivalences, one, EmissionType::Final, Boundedness::Bounded);
+    let number = move |batches: &[RecordBatch]| -> Result<RecordBatch> {
+        let rows = concat_batches(&plain, batches)?;
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows.num_rows() as i64));
         let columns = rows.columns().iter().cloned().chain([numbers]).collect();
-        let rows = RecordBatch::try_new(self.schema(), columns)?;
+        let rows = RecordBatch::try_new(Arc::clone(&schema), columns)?;
         // Who comes second takes what the first one found: groups get their keys from there.
-        Ok(self.held.get_or_init(|| rows).clone())
-    }
+        Ok(held.get_or_init(|| rows).clone())
+    };
+    let number = Arc::new(number);
+    let run = move |rows: SendableRecordBatchStream| {
+        let number = Arc::clone(&number);
+        futures::stream::once(async move { number(&rows.try_collect::<Vec<_>>().await?) }).boxed()
+    };
+    Arc::new(Through { name: "Numbered", input, properties: Arc::new(properties), run: Arc::new(run) })
 }
 
-impl DisplayAs for Numbered {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Numbered")
-    }
-}
-
-impl ExecutionPlan for Numbered {
-    fn name(&self) -> &str {
-        "Numbered"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(self: Arc<Self>, mut children: Vec<Plan>, _: ReplaceChildrenOptions) -> Result<Plan> {
-        let input = children.pop().unwrap_or_else(|| Arc::clone(&self.input));
-        Ok(Arc::new(Self { input, ..Self::clone(&self) }))
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let input = self.input.execute(partition, context)?;
-        let numbered = self.clone();
-        let rows = async move { numbered.number(&input.try_collect::<Vec<_>>().await?) };
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), futures::stream::once(rows))))
-    }
-}
-
-/// Puts the keys of the groups in the place of the numbers of held rows.
-#[derive(Debug, Clone)]
-struct Found {
-    input: Plan,
-    held: Held,
-    /// Columns of the held rows.
-    keys: Arc<[usize]>,
-    schema: SchemaRef,
-    properties: Arc<PlanProperties>,
-}
-
-impl Found {
-    fn with_keys(&self, groups: &RecordBatch) -> Result<RecordBatch> {
-        let Some(held) = self.held.get() else {
+/// The groups of `input` with the keys of these columns in the place of the numbers of held rows, as `aggregate` has them.
+fn found(input: Plan, held: Held, keys: Vec<usize>, aggregate: &AggregateExec) -> Plan {
+    let schema = aggregate.schema();
+    let with_keys = move |groups: &RecordBatch| {
+        let Some(held) = held.get() else {
             return Err(internal_datafusion_err!("groups came before the rows that they were found in"));
         };
-        let keys = self.keys.iter().map(|key| Ok(take(held.column(*key), groups.column(0), None)?));
+        let keys = keys.iter().map(|key| Ok(take(held.column(*key), groups.column(0), None)?));
         let mut columns = keys.collect::<Result<Vec<ArrayRef>>>()?;
         columns.extend(groups.columns()[1..].iter().cloned());
-        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?)
+        Ok(RecordBatch::try_new(Arc::clone(&schema), columns)?)
+    };
+    let with_keys = Arc::new(with_keys);
+    let run = move |groups: SendableRecordBatchStream| {
+        let with_keys = Arc::clone(&with_keys);
+        groups.map(move |groups| with_keys(&groups?)).boxed()
+    };
+    Arc::new(Through { name: "Found", input, properties: Arc::clone(aggregate.properties()), run: Arc::new(run) })
+}
+
+type Run = dyn Fn(SendableRecordBatchStream) -> BoxStream<'static, Result<RecordBatch>> + Send + Sync;
+
+/// An operator that is one function of what comes in.
+#[derive(Clone)]
+struct Through {
+    name: &'static str,
+    input: Plan,
+    properties: Arc<PlanProperties>,
+    run: Arc<Run>,
+}
+
+impl std::fmt::Debug for Through {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct(self.name).field("input", &self.input).finish_non_exhaustive()
     }
 }
 
-impl DisplayAs for Found {
+impl DisplayAs for Through {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Found: keys {:?}", self.keys)
+        f.write_str(self.name)
     }
 }
 
-impl ExecutionPlan for Found {
+impl ExecutionPlan for Through {
     fn name(&self) -> &str {
-        "Found"
+        self.name
     }
 
     fn properties(&self) -> &Arc<PlanProperties> {
@@ -282,12 +248,8 @@ impl ExecutionPlan for Found {
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let found = self.clone();
-        let groups = self.input.execute(partition, context)?.and_then(move |groups| {
-            let with_keys = found.with_keys(&groups);
-            async move { with_keys }
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), groups)))
+        let rows = (self.run)(self.input.execute(partition, context)?);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
     }
 }
 

@@ -9,6 +9,7 @@ mod ahead;
 mod calendar;
 mod contains;
 mod held;
+mod instead;
 mod ranges;
 mod sieve;
 
@@ -26,9 +27,9 @@ use datafusion::physical_plan::sorts::partitioned_topk::PartitionedTopKExec;
 
 use aggregate::WordGroups;
 use ahead::group_ahead;
-use calendar::Calendar;
 use contains::Contains;
 use held::group_by_held;
+use instead::Instead;
 use ranges::Ranges;
 use sieve::Sieve;
 
@@ -76,10 +77,10 @@ pub(super) fn faster(plan: Plan) -> Result<Plan> {
 /// The same expression, with parts of it that have a faster form replaced.
 fn faster_expr(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_up(|expr| {
-        if let Some(calendar) = Calendar::instead_of(&expr) {
+        if let Some(calendar) = Instead::<calendar::Part>::of(&expr) {
             return Ok(Transformed::yes(Arc::new(calendar) as Expr));
         }
-        if let Some(contains) = Contains::instead_of(&expr) {
+        if let Some(contains) = Instead::<Contains>::of(&expr) {
             return Ok(Transformed::yes(Arc::new(contains) as Expr));
         }
         Ok(Transformed::no(expr))
