@@ -1,9 +1,12 @@
 //! Reading a stream: a log in which reading removes nothing.
 
+use std::time::Duration;
+
 use lapin::{
     options::{BasicConsumeOptions, BasicQosOptions},
     types::{AMQPValue, FieldTable},
 };
+use tokio::time::Instant;
 
 use crate::{
     connection::Connection,
@@ -27,17 +30,38 @@ pub enum Offset {
     New,
 }
 
+/// A subscription that was silent for this long is made anew. Doubled each time that this brings nothing.
+const SILENCE: Duration = Duration::from_secs(3);
+/// See [`SILENCE`].
+const MAX_SILENCE: Duration = Duration::from_secs(60);
+
 /// Reads one stream from an offset on, and waits at its end for more.
+///
+/// Silence may mean that there is nothing new, or that the broker has forgotten to wake this subscription: (m) in version
+/// 3.10.8 a replica that has just followed another leader wakes those who wait for it in the order in which they came, last
+/// first, and nobody behind one who waits for a later message. So who has heard nothing for a while subscribes again, which
+/// puts them first.
 #[derive(Debug)]
 pub struct StreamReader {
+    connection: Connection,
     stream: String,
+    prefetch: u16,
+    /// Where a subscription begins now; `None` for one that wants only what is new, before anything was.
+    from: Option<u64>,
+    subscription: Subscription,
+    /// When the silence gets too long.
+    patient_until: Instant,
+    silence: Duration,
+}
+
+/// A consumer of a stream, on a channel of its own.
+#[derive(Debug)]
+struct Subscription {
     deliveries: Deliveries,
     acker: Acker,
-    from: u64,
     /// Messages taken and not yet acknowledged; acknowledging is what makes the broker send more.
     taken: u16,
     last_tag: u64,
-    ack_every: u16,
 }
 
 impl StreamReader {
@@ -49,21 +73,18 @@ impl StreamReader {
     /// Begins to read with at most `prefetch` messages sent ahead.
     pub async fn open_with(connection: &Connection, stream: &str, from: Offset, prefetch: u16) -> Result<StreamReader> {
         let prefetch = prefetch.max(1);
-        let name = short(stream)?;
-        let channel = connection.channel().await?;
-        connection.answer(stream, channel.basic_qos(prefetch, BasicQosOptions::default()), lost).await?;
-        let mut arguments = FieldTable::default();
-        arguments.insert("x-stream-offset".into(), offset_argument(from));
-        let deliveries = channel.basic_consume(name, "".into(), BasicConsumeOptions::default(), arguments);
-        let deliveries = connection.answer(stream, deliveries, |error| while_using(stream, error)).await?;
         Ok(StreamReader {
+            subscription: Subscription::open(connection, stream, from, prefetch).await?,
+            connection: connection.clone(),
             stream: stream.to_owned(),
-            deliveries: Deliveries::new(deliveries, channel.clone()),
-            acker: Acker::new(channel),
-            from: if let Offset::Next(offset) = from { offset } else { 0 },
-            taken: 0,
-            last_tag: 0,
-            ack_every: (prefetch / 4).max(1),
+            prefetch,
+            from: match from {
+                Offset::First => Some(0),
+                Offset::Next(offset) => Some(offset),
+                Offset::New => None,
+            },
+            patient_until: Instant::now() + SILENCE,
+            silence: SILENCE,
         })
     }
 
@@ -72,33 +93,66 @@ impl StreamReader {
     /// Any error means that this reader is over: open another at [`Offset::Next`].
     pub async fn next(&mut self) -> Result<StreamMessage> {
         loop {
-            if self.taken >= self.ack_every {
+            if self.subscription.taken >= (self.prefetch / 4).max(1) {
                 // First, because this call may be cancelled while it waits.
-                self.taken = 0;
-                self.acker.ack_up_to(self.last_tag).await?;
+                self.subscription.taken = 0;
+                self.subscription.acker.ack_up_to(self.subscription.last_tag).await?;
             }
-            let delivery = match self.deliveries.next().await {
-                Some(Ok(delivery)) => delivery,
-                Some(Err(error)) => return Err(lost(&error)),
-                None => return Err(Error::Lost(format!("the broker delivers no more from '{}'", self.stream))),
+            let delivery = match tokio::time::timeout_at(self.patient_until, self.subscription.deliveries.next()).await
+            {
+                Ok(Some(Ok(delivery))) => delivery,
+                Ok(Some(Err(error))) => return Err(lost(&error)),
+                Ok(None) => return Err(Error::Lost(format!("the broker delivers no more from '{}'", self.stream))),
+                Err(_) => {
+                    self.subscribe_again().await?;
+                    continue;
+                }
             };
-            self.taken += 1;
-            self.last_tag = delivery.delivery_tag;
+            (self.patient_until, self.silence) = (Instant::now() + SILENCE, SILENCE);
+            self.subscription.taken += 1;
+            self.subscription.last_tag = delivery.delivery_tag;
             let offset = number_header(&delivery.properties, "x-stream-offset").ok_or_else(|| Error::Unsupported {
                 name: self.stream.clone(),
                 detail: "its messages have no offset, so it is not a stream".to_owned(),
             })?;
             // The broker begins at the start of the chunk that holds the offset.
-            if offset >= self.from {
+            if self.from.is_none_or(|from| offset >= from) {
+                self.from = Some(offset + 1);
                 let properties = Properties::from_amqp(&delivery.properties);
                 return Ok(StreamMessage { offset, body: delivery.data, properties });
             }
         }
     }
 
+    async fn subscribe_again(&mut self) -> Result<()> {
+        if let Some(from) = self.from {
+            tracing::trace!(stream = self.stream, from, "silent for {:?}: subscribing again", self.silence);
+            // A message that is on its way to the old subscription comes again.
+            self.subscription =
+                Subscription::open(&self.connection, &self.stream, Offset::Next(from), self.prefetch).await?;
+        }
+        self.silence = (self.silence * 2).min(MAX_SILENCE);
+        self.patient_until = Instant::now() + self.silence;
+        Ok(())
+    }
+
     /// The stream's name.
     pub fn stream(&self) -> &str {
         &self.stream
+    }
+}
+
+impl Subscription {
+    async fn open(connection: &Connection, stream: &str, from: Offset, prefetch: u16) -> Result<Self> {
+        let name = short(stream)?;
+        let channel = connection.channel().await?;
+        connection.answer(stream, channel.basic_qos(prefetch, BasicQosOptions::default()), lost).await?;
+        let mut arguments = FieldTable::default();
+        arguments.insert("x-stream-offset".into(), offset_argument(from));
+        let deliveries = channel.basic_consume(name, "".into(), BasicConsumeOptions::default(), arguments);
+        let deliveries = connection.answer(stream, deliveries, |error| while_using(stream, error)).await?;
+        let deliveries = Deliveries::new(deliveries, channel.clone());
+        Ok(Self { deliveries, acker: Acker::new(channel), taken: 0, last_tag: 0 })
     }
 }
 

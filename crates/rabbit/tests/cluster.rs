@@ -1,4 +1,4 @@
-//! Three nodes: one of them may go.
+//! Several nodes: one of them may go, or forget somebody.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod common;
@@ -10,7 +10,8 @@ use std::{
 
 use common::{DEADLINE, connect, fresh_dir, id, run};
 use tenaz_rabbit::{
-    Connection, Consumer, Error, Offset, Publisher, QueueSpec, StreamReader, StreamSpec, Target, node::PrivateCluster,
+    Connection, Consumer, Error, Offset, Publisher, QueueSpec, StreamReader, StreamSpec, Target, Version,
+    node::PrivateCluster,
 };
 
 const BEFORE: u32 = 100;
@@ -70,6 +71,45 @@ fn nothing_is_lost_with_one_of_three_brokers() {
         }
         assert_eq!((&taken, &read), (&all, &all));
         cluster.node(served_by.unwrap()).unwrap().restart().await.unwrap();
+    });
+}
+
+/// In version 3.10.8 a replica wakes nobody who waits behind one who waits for a later message. It comes to that when the
+/// leader is replaced; here somebody who waits for a message far away is put in front.
+#[test]
+fn a_reader_that_the_broker_forgets_to_wake_hears_everything_all_the_same() {
+    run(async {
+        let mut cluster = match PrivateCluster::start(&fresh_dir("forgets"), 2).await {
+            Ok(cluster) => cluster,
+            Err(error @ Error::NotInstalled { .. }) => return eprintln!("skipped: {error}"),
+            Err(error) => panic!("{error}"),
+        };
+        let connection = connect(&cluster.settings()).await;
+        connection.declare_stream(&StreamSpec::new("log")).await.unwrap();
+        let publisher = Publisher::open(&connection).await.unwrap();
+        let publish = async |number: u32| publisher.publish(Target::Queue("log"), vec![7], &id(number)).await.unwrap();
+        let queue = "{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<\"/\">>, queue, <<\"log\">>))";
+        let leads = format!("{queue}, node(amqqueue:get_pid(Q)) == node().");
+        let first_leads = cluster.node(0).unwrap().ctl(&["eval", &leads]).await.unwrap().trim() == "true";
+        let follower = cluster.node(usize::from(first_leads)).unwrap();
+
+        let reading = connect(&follower.settings()).await;
+        let mut reader = StreamReader::open(&reading, "log", Offset::First).await.unwrap();
+        publish(0).await;
+        let mut next = async || tokio::time::timeout(DEADLINE, reader.next()).await.expect("a message").unwrap().offset;
+        assert_eq!(next().await, 0);
+        let wait_for_a_later_one = format!(
+            "{queue}, #{{name := Id}} = amqqueue:get_type_state(Q), {{ok, Pid}} = rabbit_stream_coordinator:local_pid(Id), \
+             osiris:register_offset_listener(Pid, 1000000)."
+        );
+        follower.ctl(&["eval", &wait_for_a_later_one]).await.unwrap();
+        publish(1).await;
+        let began = Instant::now();
+        assert_eq!(next().await, 1);
+        let forgotten = began.elapsed() > Duration::from_secs(1);
+        assert!(forgotten || reading.version() > Version { major: 3, minor: 10 }, "this broker forgets nobody");
+        publish(2).await;
+        assert_eq!(next().await, 2, "it is in front now");
     });
 }
 
