@@ -21,6 +21,8 @@ pub(crate) struct Stat {
     pub(crate) session: u32,
     /// When it was started, in ticks since the machine was. With the pid it names a process for ever.
     pub(crate) start_ticks: u64,
+    /// The memory it has mapped: 0 once it is on its way out, and then its environment cannot be read any more.
+    mapped: u64,
     /// What its parent will read from it; 0 while it runs.
     exit_status: i32,
 }
@@ -38,6 +40,7 @@ impl Stat {
             state: fields.first()?.chars().next()?,
             session: fields.get(3)?.parse().ok()?,
             start_ticks: fields.get(19)?.parse().ok()?,
+            mapped: fields.get(20)?.parse().ok()?,
             exit_status: fields.get(49).and_then(|status| status.parse().ok()).unwrap_or_default(),
         })
     }
@@ -72,6 +75,8 @@ fn uptime_ms() -> u64 {
 pub(crate) enum Vitality {
     /// It runs (or is stopped).
     Running,
+    /// It is on its way out: its memory is gone, and with it the mark in its environment. How it ends is known in a moment.
+    Leaving,
     /// It has ended, and its parent has not yet asked how.
     Zombie(Ending),
     /// There is no such process any more.
@@ -84,10 +89,11 @@ pub(crate) fn vitality(pid: u32, start_ticks: u64) -> Vitality {
         Some(stat) if stat.start_ticks == start_ticks => match stat.state {
             // The first thread may have ended before the others: only the pidfd knows that all have.
             'Z' => match PidFd::open(pid) {
-                Some(pidfd) if !pidfd.has_ended() => Vitality::Running,
+                Some(pidfd) if !pidfd.has_ended() => Vitality::Leaving,
                 _ => Vitality::Zombie(stat.ending()),
             },
             'X' | 'x' => Vitality::Gone,
+            _ if stat.mapped == 0 => Vitality::Leaving,
             _ => Vitality::Running,
         },
         _ => Vitality::Gone,
@@ -150,7 +156,7 @@ mod tests {
         let tail = "3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 \
                     39 40 41 42 43 44 45 46 47 48 1792";
         let stat = Stat::parse(&format!("12 (a) Z (b) Z 1 2 {tail}")).unwrap();
-        assert_eq!((stat.state, stat.session, stat.start_ticks), ('Z', 3, 19));
+        assert_eq!((stat.state, stat.session, stat.start_ticks, stat.mapped), ('Z', 3, 19, 20));
         assert_eq!(stat.ending(), Ending::Exited(7));
     }
 
@@ -167,5 +173,29 @@ mod tests {
         assert_eq!(vitality(pid, start), Vitality::Gone);
         assert!(!pidfd.signal(Signal::KILL).unwrap());
         drop(child);
+    }
+
+    /// A process that is on its way out has no environment any more, so that it looks like a stranger. On 2 cores about
+    /// one of 25 is met in that state.
+    #[test]
+    fn a_process_without_an_environment_does_not_run() {
+        for _ in 0..200 {
+            let mut child = std::process::Command::new("/bin/sh").args(["-c", "exit 7"]).spawn().unwrap();
+            let pid = child.id();
+            let start = Stat::of(pid).unwrap().start_ticks;
+            let environment = || std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            // It does not have one yet when it has just become another program.
+            while environment().is_empty() && vitality(pid, start) == Vitality::Running {}
+            loop {
+                let environment = environment();
+                match vitality(pid, start) {
+                    Vitality::Zombie(ending) => break assert_eq!(ending, Ending::Exited(7)),
+                    Vitality::Running => assert!(!environment.is_empty(), "it has lost its mark"),
+                    Vitality::Leaving => {}
+                    Vitality::Gone => panic!("nobody has reaped it"),
+                }
+            }
+            child.wait().unwrap();
+        }
     }
 }

@@ -22,6 +22,10 @@ pub const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 pub const IDENTITY_PATIENCE: Duration = Duration::from_secs(1);
 /// How long someone who only looks waits for the lock to write down what was seen: it will be seen again.
 pub const NOTE_PATIENCE: Duration = Duration::from_millis(200);
+/// How often someone looks whether a process that should be ours carries our mark, before it is a stranger.
+pub const MARK_LOOKS: u32 = 5;
+/// The time between such looks.
+pub const MARK_PAUSE: Duration = Duration::from_millis(2);
 /// How often someone who waits for a lock looks again.
 pub const LOCK_POLL: Duration = Duration::from_millis(2);
 

@@ -24,7 +24,7 @@ use crate::config::{Config, ProcessSpec};
 use crate::error::Error;
 use crate::home::Home;
 use crate::kernel::{Stat, Vitality, vitality};
-use crate::limits::{LOCK_PATIENCE, NOTE_PATIENCE};
+use crate::limits::{LOCK_PATIENCE, MARK_LOOKS, MARK_PAUSE, NOTE_PATIENCE};
 use crate::log_file;
 use crate::records::{Life, Record, Records};
 use tenaz_words::unix_ms;
@@ -145,12 +145,11 @@ impl Inner {
     fn look_at(self: &Arc<Self>, spec: &ProcessSpec, record: Option<Record>, heads: &[Member]) -> Found {
         let mut record = record.unwrap_or_else(|| Record::new(spec.name.clone(), spec.role));
         if let Some(life) = record.living() {
-            match vitality(life.pid, life.start_ticks) {
-                Vitality::Running if self.is_ours(&record, life) => return self.found(spec, &record, Some(life.pid)),
-                Vitality::Running => {}
-                Vitality::Zombie(ending) => record = self.note(spec, &record, ending),
+            match self.fate(&record, life) {
+                Fate::Lives => return self.found(spec, &record, Some(life.pid)),
+                Fate::Ended(ending) => record = self.note(spec, &record, ending),
                 // Its parent, or someone who saw the zombie, may have written it down since.
-                Vitality::Gone => record = self.records.read(&spec.name).unwrap_or(record),
+                Fate::Gone => record = self.records.read(&spec.name).unwrap_or(record),
             }
         }
         let unrecorded = heads.iter().filter(|head| head.name == spec.name && head.incarnation >= record.incarnation);
@@ -166,6 +165,21 @@ impl Inner {
             record = self.note(spec, &record, Ending::Unknown);
         }
         self.found(spec, &record, None)
+    }
+
+    /// What became of the process that a record means. One that is just becoming another program has no mark for a moment,
+    /// so a stranger is one that stays without.
+    fn fate(self: &Arc<Self>, record: &Record, life: Life) -> Fate {
+        for _ in 0..MARK_LOOKS {
+            match vitality(life.pid, life.start_ticks) {
+                Vitality::Running if self.is_ours(record, life) => return Fate::Lives,
+                Vitality::Running => std::thread::sleep(MARK_PAUSE),
+                Vitality::Leaving => return Fate::Lives,
+                Vitality::Zombie(ending) => return Fate::Ended(ending),
+                Vitality::Gone => break,
+            }
+        }
+        Fate::Gone
     }
 
     /// Whether the process that has the record's pid and start time is the one: compared once, and then watched.
@@ -286,12 +300,10 @@ impl Inner {
             return late(format!("incarnation {} was there already", record.incarnation));
         }
         if let Some(life) = record.living() {
-            match vitality(life.pid, life.start_ticks) {
-                Vitality::Running if self.is_ours(&record, life) => {
-                    return late(format!("incarnation {} runs", record.incarnation));
-                }
-                Vitality::Zombie(ending) => record = self.settle(record, ending)?,
-                _ => record = self.settle(record, Ending::Unknown)?,
+            match self.fate(&record, life) {
+                Fate::Lives => return late(format!("incarnation {} runs", record.incarnation)),
+                Fate::Ended(ending) => record = self.settle(record, ending)?,
+                Fate::Gone => record = self.settle(record, Ending::Unknown)?,
             }
         }
         // Whatever the records say, nobody gets a double.
@@ -374,6 +386,16 @@ impl Inner {
         };
         send(&target).map(drop).map_err(|error| refused("signalling it", error))
     }
+}
+
+/// What became of the process that a record means.
+enum Fate {
+    /// It runs. One that is leaving still does: how it ends is known at the next look.
+    Lives,
+    /// It has ended like this.
+    Ended(Ending),
+    /// It is not there any more; its pid may be another's.
+    Gone,
 }
 
 /// The record of a process that was found running.
