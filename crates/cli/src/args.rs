@@ -182,7 +182,7 @@ pub(crate) struct SubmitArgs {
     /// Bytes of a chunk, from 1K to 8M; answers do not depend on it [default: as the gateway says].
     #[arg(long, value_name = "SIZE", value_parser = sent_chunk_size)]
     pub(crate) chunk_size: Option<usize>,
-    /// Slices of the keys; answers do not depend on it [default: by the size of the data].
+    /// Slices of the keys, from 1 to 256; answers do not depend on it [default: by the size of the data].
     #[arg(long, value_name = "P", env = "TENAZ_PARTITIONS", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) partitions: Option<u16>,
 }
@@ -262,7 +262,7 @@ pub(crate) struct EngineArgs {
     /// Bytes of a chunk, the unit of work; answers do not depend on it [default: by the size of the data].
     #[arg(long, value_name = "SIZE", env = "TENAZ_CHUNK_SIZE", value_parser = chunk_size)]
     pub(crate) chunk_size: Option<usize>,
-    /// Slices of the keys; answers do not depend on it [default: by the size of the data].
+    /// Slices of the keys, from 1 to 256; answers do not depend on it [default: by the size of the data].
     #[arg(long, value_name = "P", env = "TENAZ_PARTITIONS", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) partitions: Option<u16>,
 }

@@ -92,7 +92,11 @@ impl Bad {
             TRANSACTIONS,
             vec![
                 good(&buys("c")),
-                bad("\"open,1,1,,1.0,75.0,0.0,75.0,2024-02-02 12:00:00", "", "a quote opens here and is never closed"),
+                bad(
+                    "\"open,1,1,,1.0,75.0,0.0,75.0,2024-02-02 12:00:00",
+                    "",
+                    "a quote opens here and is not closed within 1 MiB, or at all",
+                ),
                 good(&buys("d")),
             ],
         );

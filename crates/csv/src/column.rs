@@ -1,4 +1,4 @@
-//! The values of one column of a chunk, as they are read window by window.
+//! The values of one column of a batch, as they are read window by window.
 
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use crate::parse::timestamp::{DateParser, TimestampParser};
 use crate::parse::{Parser, trim_spaces};
 use crate::simd::Simd;
 use crate::text::Texts;
+use crate::wanted::clear_outside;
 use crate::{Column, Kind, Reason};
 
 /// The most columns that are read several fields at a time.
@@ -118,6 +119,42 @@ impl Cells {
         each!(self, cells => cells.read_several(lanes, data, fields, column, bad));
     }
 
+    /// Whether it can be said which rows lie in a range of numbers: if their values are kept as numbers of at most 64 bits.
+    pub(crate) fn has_ranges(&self) -> bool {
+        match self {
+            Cells::Int(cells) => cells.keep,
+            Cells::Decimal(cells) => cells.keep && cells.parser.fits_word(),
+            Cells::Timestamp(cells) => cells.keep,
+            Cells::Date(cells) => cells.keep,
+            Cells::Float(_) | Cells::Bool(_) | Cells::Text(_) => false,
+        }
+    }
+
+    /// Clears the bits of rows, counted from `first`, that do not lie in a range. It must have them.
+    pub(crate) fn clear_outside(&self, simd: Simd, first: usize, range: (i128, i128), bits: &mut [u64]) {
+        match self {
+            Cells::Int(cells) => clear_outside(simd, &cells.values[first..], |value| value, range, bits),
+            Cells::Decimal(cells) => clear_outside(simd, &cells.values[first..], |value| value as i64, range, bits),
+            Cells::Timestamp(cells) => clear_outside(simd, &cells.values[first..], |value| value, range, bits),
+            Cells::Date(cells) => clear_outside(simd, &cells.values[first..], i64::from, range, bits),
+            Cells::Float(_) | Cells::Bool(_) | Cells::Text(_) => {}
+        }
+    }
+
+    /// Reads column `column` of a window, a text, of the rows that have a bit in `wanted`; the others are any text.
+    pub(crate) fn read_wanted(
+        &mut self,
+        data: &[u8],
+        fields: Fields<'_>,
+        column: usize,
+        wanted: &[u64],
+        bad: &mut Vec<Bad>,
+    ) {
+        if let Cells::Text(texts) = self {
+            texts.read_wanted(data, fields, column, wanted, bad);
+        }
+    }
+
     /// Makes room for this many further rows.
     pub(crate) fn reserve(&mut self, rows: usize) {
         each!(self, cells => cells.reserve(rows));
@@ -142,8 +179,31 @@ impl Cells {
         }
     }
 
-    /// The rows as an array over `chunk`. The cells start anew.
-    pub(crate) fn take(&mut self, column: &Column, chunk: &Buffer) -> ArrayRef {
+    /// What is read from now on lies in the next chunk. Returns whether the array will be one over its chunks.
+    pub(crate) fn begin_chunk(&mut self) -> bool {
+        match self {
+            Cells::Text(cells) => cells.begin_chunk(),
+            _ => false,
+        }
+    }
+
+    /// About how many bytes of the chunk that is being read the rows from this one on point to.
+    pub(crate) fn bytes_from(&self, row: usize) -> usize {
+        match self {
+            Cells::Text(cells) => cells.bytes_from(row),
+            _ => 0,
+        }
+    }
+
+    /// Copies what rows from this one on point to out of the chunk that is being read. It is none of the chunks any more.
+    pub(crate) fn detach(&mut self, row: usize, data: &[u8]) {
+        if let Cells::Text(cells) = self {
+            cells.detach(row, data);
+        }
+    }
+
+    /// The rows as an array over the chunks that were begun. The cells start anew.
+    pub(crate) fn take(&mut self, column: &Column, chunks: &[Buffer]) -> ArrayRef {
         match self {
             Cells::Int(cells) => cells.take_primitive::<Int64Type>(column),
             Cells::Decimal(cells) => cells.take_primitive::<Decimal128Type>(column),
@@ -154,17 +214,22 @@ impl Cells {
                 let values = BooleanBuffer::from(std::mem::take(&mut cells.values));
                 Arc::new(BooleanArray::new(values, cells.valid.take()))
             }
-            Cells::Text(cells) => cells.take(chunk),
+            Cells::Text(cells) => cells.take(chunks),
         }
     }
 }
 
 /// Keeps the memory of an array's values, if nobody else holds it.
-pub(crate) fn take_back<T: ArrowNativeType>(values: &mut Vec<T>, array: ArrayRef) {
+fn take_back<T: ArrowNativeType>(values: &mut Vec<T>, array: ArrayRef) {
     let data = array.to_data();
     drop(array);
     let Some(buffer) = data.buffers().first().cloned() else { return };
     drop(data);
+    reuse(values, buffer);
+}
+
+/// Keeps the memory of a buffer, if nobody else holds it.
+pub(crate) fn reuse<T: ArrowNativeType>(values: &mut Vec<T>, buffer: Buffer) {
     if let Ok(mut spare) = buffer.into_vec::<T>()
         && values.capacity() == 0
     {

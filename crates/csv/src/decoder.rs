@@ -1,4 +1,4 @@
-//! From a chunk to a batch of typed columns.
+//! From chunks to a batch of typed columns.
 //!
 //! A chunk is read in windows that fit the cache. Of each window first the separators are indexed, then columns are parsed one
 //! after the other. A window with faults is put right before its values are kept, so that the good case carries no checks:
@@ -21,9 +21,11 @@ use crate::column::{Cells, Keep};
 use crate::fields::Fields;
 use crate::index::scalar::{Exact, Fault, Scan};
 use crate::index::{self, Marks, Rules};
-use crate::limits::{MARKED_WINDOW_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES, WINDOW_BYTES};
+use crate::limits::{DETACHED_SHARE, MARKED_WINDOW_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES, WINDOW_BYTES};
 use crate::reject::record_text;
 use crate::simd::Simd;
+use crate::wanted::{Wanted, Within};
+use crate::window::{Found, Window, is_regular};
 use crate::{Chunk, Error, Layout, Reason, Reject};
 
 /// Decodes chunks of one table. Keeps its working memory from chunk to chunk.
@@ -32,10 +34,29 @@ pub struct Decoder {
     projection: Vec<usize>,
     schema: SchemaRef,
     cells: Vec<Cells>,
+    /// Texts that are read after the other columns, because of them it depends of which records.
+    wanted: Vec<Wanted>,
     limit: usize,
     simd: Simd,
     exact: Exact,
     window: Window,
+    /// Rows of the batch so far.
+    rows: usize,
+    /// Its chunks so far, if texts of theirs are kept.
+    chunks: Vec<Buffer>,
+    /// Bytes that a batch is expected to be made of, at least.
+    batch_bytes: usize,
+}
+
+/// What a chunk added to a batch.
+#[derive(Debug)]
+pub struct Added {
+    /// The accepted records.
+    pub rows: u64,
+    /// All records, accepted and rejected.
+    pub records: u64,
+    /// The rejected records, in order.
+    pub rejects: Vec<Reject>,
 }
 
 /// A decoded chunk.
@@ -49,35 +70,13 @@ pub struct Decoded {
     pub rejects: Vec<Reject>,
 }
 
-/// Working memory for a window.
-#[derive(Default)]
-struct Window {
-    /// The byte before the window, wrapped, then every separator.
-    seps: Vec<u32>,
-    /// Positions of the records that are left, when some are left out: one more than columns each.
-    kept: Vec<u32>,
-    /// The ordinal in the chunk of each record that is left.
-    ordinals: Vec<u64>,
-    faults: Vec<Found>,
-    /// Whether there may be doubled quotes inside quotes.
-    doubled: bool,
-}
-
-/// A record to reject.
-struct Found {
-    record: u64,
-    start: usize,
-    end: usize,
-    column: Option<usize>,
-    reason: Reason,
-}
-
 /// How far the decoding of a chunk has come.
 struct Progress<'a> {
     data: &'a [u8],
     marks: &'a Marks,
     records: u64,
-    rows: usize,
+    /// Whether rows of it were accepted.
+    any_rows: bool,
     rejects: Vec<Reject>,
     /// Where newlines were counted up to, and the line there.
     counted: (usize, u64),
@@ -100,7 +99,28 @@ impl Decoder {
         let cells = layout.columns.iter().enumerate().map(|(i, c)| Cells::new(c, keep(i))).collect();
         let exact = Exact::new(layout.delimiter, MAX_RECORD_BYTES);
         let (limit, simd) = (MAX_RECORD_BYTES, Simd::detect());
-        Ok(Self { layout, projection, schema, cells, limit, simd, exact, window: Window::default() })
+        let (window, chunks) = (Window::default(), Vec::new());
+        Ok(Self {
+            layout,
+            projection,
+            schema,
+            cells,
+            wanted: Vec::new(),
+            limit,
+            simd,
+            exact,
+            window,
+            rows: 0,
+            chunks,
+            batch_bytes: 0,
+        })
+    }
+
+    /// The same decoder, which takes memory for batches made of so many bytes of records.
+    #[must_use]
+    pub fn with_batch_bytes(mut self, bytes: usize) -> Self {
+        self.batch_bytes = bytes;
+        self
     }
 
     /// The same decoder, which may return any text for the values of these columns that are not null: whoever asks only whether
@@ -109,6 +129,20 @@ impl Decoder {
     pub fn with_presence_of(mut self, columns: &[usize]) -> Self {
         for column in columns.iter().filter(|column| self.projection.contains(column)) {
             self.cells[*column] = Cells::new(&self.layout.columns[*column], Keep::Presence);
+        }
+        self
+    }
+
+    /// The same decoder, which may return any text of the text column `column` for records that lie in all ranges of none of
+    /// `any_of`: whoever passes over those gets the others sooner. Nothing changes if the ranges' columns are not projected, or
+    /// not of numbers of at most 64 bits.
+    #[must_use]
+    pub fn with_texts_where(mut self, column: usize, any_of: Vec<Vec<Within>>) -> Self {
+        let is_kept = matches!(self.cells.get(column), Some(Cells::Text(texts)) if texts.keeps_values());
+        let has_ranges = |within: &Within| self.cells.get(within.column).is_some_and(Cells::has_ranges);
+        if is_kept && any_of.iter().flatten().all(has_ranges) {
+            self.wanted.retain(|known| known.column != column);
+            self.wanted.push(Wanted::new(column, any_of));
         }
         self
     }
@@ -154,16 +188,73 @@ impl Decoder {
     }
 
     fn decode_marked(&mut self, data: &Buffer, marks: &Marks, byte: u64, line: u64) -> Result<Decoded, Error> {
+        let Added { records, rejects, .. } = self.add_marked(data, marks, byte, line)?;
+        Ok(Decoded { batch: self.take_batch()?, records, rejects })
+    }
+
+    /// Decodes a chunk, with the help of its marks if it has some, and adds its records to those of the batch to come.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub fn add_chunk(&mut self, chunk: &Chunk) -> Result<Added, Error> {
+        self.add_marked(&chunk.data, &chunk.marks, chunk.byte, chunk.line)
+    }
+
+    fn add_marked(&mut self, data: &Buffer, marks: &Marks, byte: u64, line: u64) -> Result<Added, Error> {
         if data.len() > MAX_CHUNK_BYTES {
             return Err(Error::ChunkTooLarge { bytes: data.len() });
         }
+        let mut keeps_texts = false;
+        self.cells.iter_mut().for_each(|cells| keeps_texts |= cells.begin_chunk());
+        if keeps_texts {
+            self.chunks.push(data.clone());
+        }
         self.exact.forget();
-        let mut progress = Progress { data, marks, records: 0, rows: 0, rejects: Vec::new(), counted: (0, line), byte };
+        let before = self.rows;
+        let mut progress =
+            Progress { data, marks, records: 0, any_rows: false, rejects: Vec::new(), counted: (0, line), byte };
         let mut at = 0;
         while at < data.len() {
             at = self.decode_window(&mut progress, at);
         }
-        self.finish(data, progress)
+        if keeps_texts {
+            self.detach(data, before);
+        }
+        let rows = (self.rows - before) as u64;
+        debug_assert_eq!(progress.records, rows + progress.rejects.len() as u64);
+        Ok(Added { rows, records: progress.records, rejects: progress.rejects })
+    }
+
+    /// Copies texts out of the chunk that was just read, if they are a small part of it: it need not be kept for them, and they
+    /// lie close together for whoever reads them.
+    fn detach(&mut self, data: &Buffer, first_row: usize) {
+        let bytes: usize = self.cells.iter().map(|cells| cells.bytes_from(first_row)).sum();
+        if bytes <= data.len() / DETACHED_SHARE {
+            self.cells.iter_mut().for_each(|cells| cells.detach(first_row, data));
+            self.chunks.pop();
+        }
+    }
+
+    /// Whether the batch to come points into the chunks that were added: they can not be given back before it.
+    #[must_use]
+    pub fn points_into_chunks(&self) -> bool {
+        !self.chunks.is_empty()
+    }
+
+    /// The accepted records of all chunks that were added, in that order. The next batch begins.
+    ///
+    /// # Errors
+    /// Arrow does not take the columns, which would be a fault of this crate.
+    pub fn take_batch(&mut self) -> Result<RecordBatch, Error> {
+        let chunks = std::mem::take(&mut self.chunks);
+        let mut taken = vec![None; self.cells.len()];
+        let arrays = self.projection.iter().map(|&column| {
+            let take = || self.cells[column].take(&self.layout.columns[column], &chunks);
+            Arc::clone(taken[column].get_or_insert_with(take))
+        });
+        let arrays = arrays.collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
+        Ok(RecordBatch::try_new_with_options(self.schema(), arrays, &options)?)
     }
 
     /// Takes back the memory of a batch that this decoder made and that nobody else holds, for batches to come.
@@ -217,7 +308,7 @@ impl Decoder {
         let (mut at, mut newlines, mut crlf) = (start, 0, false);
         while at < window_end {
             let found = match at < marks.end {
-                true => index::marked(*simd, data, marks, at, window_end.min(marks.end), seps),
+                true => index::marked(*simd, marks, at, window_end.min(marks.end), seps),
                 false => index::index(*simd, &data[..window_end], at, rules, seps),
             };
             newlines += found.newlines as usize;
@@ -301,24 +392,26 @@ impl Decoder {
     fn read_columns(&mut self, progress: &mut Progress<'_>, regular: bool, rows: usize, first_record: u64) {
         let columns = self.layout.columns.len();
         let fields = self.window.fields(regular, rows, columns);
-        if progress.rows == 0 && fields.rows > 0 {
-            // The rest of the chunk is expected to be like its first window.
+        if !progress.any_rows && fields.rows > 0 {
+            progress.any_rows = true;
+            // The rest of the chunk, and of the batch if this is its first one, is expected to be like its first window.
             let bytes = fields.record(fields.rows - 1, columns).1.max(1);
-            let expected = progress.data.len() as u64 * fields.rows as u64 / bytes as u64;
+            let whole = if self.rows == 0 { self.batch_bytes.max(progress.data.len()) } else { progress.data.len() };
+            let expected = whole as u64 * fields.rows as u64 / bytes as u64;
             let expected = (expected + expected / 32) as usize + 64;
             self.cells.iter_mut().for_each(|cells| cells.reserve(expected));
         }
-        let bad = read_all(self.simd, &mut self.cells, progress.data, fields);
+        let bad = read_all(self.simd, &mut self.cells, &mut self.wanted, self.rows, progress.data, fields);
         if bad.is_empty() {
-            progress.rows += fields.rows;
+            self.rows += fields.rows;
             return;
         }
         self.window.leave_out(regular, rows, columns, first_record, bad);
         let fields = self.window.fields(false, rows, columns);
-        self.cells.iter_mut().for_each(|cells| cells.truncate(progress.rows));
-        let bad = read_all(self.simd, &mut self.cells, progress.data, fields);
+        self.cells.iter_mut().for_each(|cells| cells.truncate(self.rows));
+        let bad = read_all(self.simd, &mut self.cells, &mut self.wanted, self.rows, progress.data, fields);
         assert!(bad.is_empty(), "records that were good are good");
-        progress.rows += fields.rows;
+        self.rows += fields.rows;
     }
 
     /// Turns the window's faults into rejects.
@@ -328,90 +421,34 @@ impl Decoder {
             progress.reject(fault);
         }
     }
-
-    fn finish(&mut self, data: &Buffer, progress: Progress<'_>) -> Result<Decoded, Error> {
-        let mut taken = vec![None; self.cells.len()];
-        let arrays = self.projection.iter().map(|&column| {
-            let array =
-                taken[column].get_or_insert_with(|| self.cells[column].take(&self.layout.columns[column], data));
-            Arc::clone(array)
-        });
-        let arrays = arrays.collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(progress.rows));
-        let batch = RecordBatch::try_new_with_options(self.schema(), arrays, &options)?;
-        debug_assert_eq!(progress.records, batch.num_rows() as u64 + progress.rejects.len() as u64);
-        Ok(Decoded { batch, records: progress.records, rejects: progress.rejects })
-    }
 }
 
 /// Reads every column of a window. Returns the rows that cannot be taken, each with its first fault.
-fn read_all(simd: Simd, cells: &mut [Cells], data: &[u8], fields: Fields<'_>) -> Vec<(usize, Option<usize>, Reason)> {
+fn read_all(
+    simd: Simd,
+    cells: &mut [Cells],
+    wanted: &mut [Wanted],
+    first_row: usize,
+    data: &[u8],
+    fields: Fields<'_>,
+) -> Vec<(usize, Option<usize>, Reason)> {
     let mut all = Vec::new();
     let mut bad = Vec::new();
     for (column, cells) in cells.iter_mut().enumerate() {
-        cells.read(simd, data, fields, column, &mut bad);
+        if wanted.iter().all(|wanted| wanted.column != column) {
+            cells.read(simd, data, fields, column, &mut bad);
+            all.extend(bad.drain(..).map(|(row, reason)| (row, Some(column), reason)));
+        }
+    }
+    for wanted in wanted {
+        let column = wanted.column;
+        let bits = wanted.find(simd, cells, first_row, fields.rows);
+        cells[column].read_wanted(data, fields, column, bits, &mut bad);
         all.extend(bad.drain(..).map(|(row, reason)| (row, Some(column), reason)));
     }
-    // The sort is stable and columns came from left to right.
-    all.sort_by_key(|(row, ..)| *row);
+    all.sort_by_key(|(row, column, _)| (*row, *column));
     all.dedup_by_key(|(row, ..)| *row);
     all
-}
-
-/// Whether the separators are those of `rows` records with the right number of fields and nothing else.
-/// `next`: where the next window starts.
-fn is_regular(data: &[u8], marks: &Marks, next: usize, seps: &[u32], rows: usize, columns: usize) -> bool {
-    // As many newlines as rows are there. If they are the last separator of every row, they are nowhere else.
-    let is_newline = |sep: u32| data.get(sep as usize).is_none_or(|byte| *byte == b'\n');
-    let ends_rows = || match next <= marks.end {
-        // The data itself need not be touched.
-        true => (1..=rows).all(|row| marks.is_end(seps[row * columns] as usize)),
-        false => (1..=rows).all(|row| is_newline(seps[row * columns])),
-    };
-    // Only a single column can be mistaken for a blank line.
-    let no_blanks = || {
-        let unended = seps.last().is_some_and(|last| *last as usize >= data.len());
-        columns > 1 || (!unended && seps.windows(2).all(|pair| pair[0].wrapping_add(1) != pair[1]))
-    };
-    seps.len() == rows * columns + 1 && ends_rows() && no_blanks()
-}
-
-impl Window {
-    fn fields(&self, regular: bool, rows: usize, columns: usize) -> Fields<'_> {
-        if regular {
-            Fields { seps: &self.seps, stride: columns, rows, doubled: self.doubled }
-        } else {
-            Fields { seps: &self.kept, stride: columns + 1, rows: self.ordinals.len(), doubled: self.doubled }
-        }
-    }
-
-    /// Drops the given rows from the index and notes their faults.
-    fn leave_out(
-        &mut self,
-        regular: bool,
-        rows: usize,
-        columns: usize,
-        first_record: u64,
-        bad: Vec<(usize, Option<usize>, Reason)>,
-    ) {
-        let (mut kept, mut ordinals) = (Vec::new(), Vec::new());
-        let fields = self.fields(regular, rows, columns);
-        let mut faults = Vec::with_capacity(bad.len());
-        let mut bad = bad.into_iter().peekable();
-        for row in 0..fields.rows {
-            let record = if regular { first_record + row as u64 } else { self.ordinals[row] };
-            if let Some((_, column, reason)) = bad.next_if(|(bad, ..)| *bad == row) {
-                let (start, end) = fields.record(row, columns);
-                faults.push(Found { record, start, end, column, reason });
-            } else {
-                fields.copy(row, columns, &mut kept);
-                ordinals.push(record);
-            }
-        }
-        self.faults.append(&mut faults);
-        self.kept = kept;
-        self.ordinals = ordinals;
-    }
 }
 
 impl Progress<'_> {

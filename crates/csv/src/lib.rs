@@ -40,8 +40,10 @@
 //! It guesses no types, knows no queries, opens no files and starts no threads; it never rounds, and no input makes it panic.
 
 mod bits;
+mod blocks;
 mod chunker;
 mod column;
+mod cutter;
 mod decoder;
 mod error;
 mod fields;
@@ -56,12 +58,16 @@ mod reject;
 mod simd;
 mod spares;
 mod text;
+mod wanted;
+mod window;
 
+pub use blocks::{Block, BlockCutter};
 pub use chunker::{Chunk, Chunker};
-pub use decoder::{Decoded, Decoder};
+pub use decoder::{Added, Decoded, Decoder};
 pub use error::Error;
 pub use index::Marks;
 pub use layout::{Column, Header, Kind, Layout};
 pub use records::{Records, line_starts};
 pub use reject::{Reason, Reject};
 pub use spares::Spares;
+pub use wanted::Within;

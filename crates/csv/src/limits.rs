@@ -24,3 +24,9 @@ pub(crate) const READ_BYTES: usize = 256 << 10;
 
 /// The first step when a chunker must look past the end of its chunk to know where a record ends.
 pub(crate) const LOOKAHEAD_BYTES: usize = 64 << 10;
+
+/// Room in front of a block for what was left of the one before. Where that is more, the block is copied.
+pub(crate) const BLOCK_FRONT_BYTES: usize = 64 << 10;
+
+/// Texts that are at most this part of their chunk are copied out of it.
+pub(crate) const DETACHED_SHARE: usize = 4;

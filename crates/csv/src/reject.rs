@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::limits::{MAX_FOUND_CHARS, MAX_REJECT_CHARS};
+use crate::limits::{MAX_FOUND_CHARS, MAX_RECORD_BYTES, MAX_REJECT_CHARS};
 
 /// A record that was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,9 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::NeverClosed => write!(f, "a quote opens here and is never closed"),
+            Reason::NeverClosed => {
+                write!(f, "a quote opens here and is not closed within {} MiB, or at all", MAX_RECORD_BYTES >> 20)
+            }
             Reason::TooLarge { limit } if limit % (1 << 20) == 0 => {
                 write!(f, "record is larger than {} MiB", limit >> 20)
             }

@@ -25,13 +25,20 @@ impl Spares {
     /// Gives the memory of a chunk back, unless somebody still reads it. There are never more spares than there were
     /// chunks at a time.
     pub fn give_back(&self, chunk: Chunk) {
-        let (data, mut marks) = (chunk.data.into_vec::<u8>().ok(), chunk.marks);
+        let Chunk { data, memory, mut marks, .. } = chunk;
+        drop(data);
+        let memory = memory.into_vec::<u8>().ok();
         marks.forget();
         let mut kept = self.lock();
-        kept.data.extend(data);
+        kept.data.extend(memory);
         if marks.has_memory() {
             kept.marks.push(marks);
         }
+    }
+
+    /// Lets go of what is kept.
+    pub fn clear(&self) {
+        *self.lock() = Kept::default();
     }
 
     /// Marks that say nothing.
@@ -58,7 +65,7 @@ mod tests {
     use super::*;
 
     fn chunk(data: Buffer) -> Chunk {
-        Chunk { number: 0, byte: 0, line: 1, records: 0, data, marks: Marks::default() }
+        Chunk { data: data.slice(0), memory: data, ..Chunk::empty() }
     }
 
     #[test]

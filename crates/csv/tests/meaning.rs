@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use proptest::prelude::*;
-use tenaz_csv::{Chunker, Column, Decoder, Header, Kind, Layout, Reason};
+use tenaz_csv::{Block, BlockCutter, Chunker, Column, Decoder, Header, Kind, Layout, Reason, Reject, Spares, Within};
 
 /// What becomes of a record: its values, or the column at fault and the reason.
 type Outcome = Result<(Option<String>, Option<i64>, Option<String>), (Option<usize>, Reason)>;
@@ -184,6 +184,10 @@ fn actual(file: &[u8], target: usize, limit: usize, header: Header, step: usize,
     let make = |projection| Decoder::new(Arc::new(layout.clone()), projection).unwrap().with_max_record_bytes(limit);
     let mut decoders = [make(vec![2, 0, 1]), make(vec![]), make(vec![1]), make(vec![0, 2, 0])];
     let mut asked = make(vec![2, 0, 1]).with_presence_of(&[0, 1, 2]).with_way(way);
+    let within = |low, high| vec![Within { column: 1, low, high }];
+    let mut sparse = make(vec![2, 0, 1]).with_way(way);
+    sparse = sparse.with_texts_where(0, vec![within(1, 8)]);
+    sparse = sparse.with_texts_where(2, vec![within(i128::MIN, 0), within(5, 12), within(3, 2)]);
     chunker = chunker.with_way(way).with_marks();
     decoders = decoders.map(|decoder| decoder.with_way(way));
     let mut records = Vec::new();
@@ -210,24 +214,82 @@ fn actual(file: &[u8], target: usize, limit: usize, header: Header, step: usize,
             presence.to_data().validate_full().unwrap();
             assert_eq!((presence.len(), presence.logical_nulls()), (column.len(), column.logical_nulls()));
         }
-        let mut rejects = decoded.rejects.into_iter().peekable();
-        let mut row = 0;
-        for record in 0..decoded.records {
+        let some = sparse.decode_chunk(&chunk).unwrap();
+        assert_eq!(some.rejects, decoded.rejects, "asking for fewer changes no verdict");
+        assert_same_where(&some.batch, &decoded.batch);
+        put_back(&decoded.batch, vec![(decoded.records, decoded.rejects)], &mut records);
+    }
+    records
+}
+
+/// That texts are the same where they were asked for: the first column's from 1 to 8, the last one's up to 0 and from 5 to 12.
+fn assert_same_where(some: &RecordBatch, all: &RecordBatch) {
+    assert_eq!(some.column(2), all.column(2));
+    some.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+    let ints = all.column(2).as_primitive::<Int64Type>();
+    for row in (0..all.num_rows()).filter(|row| ints.is_valid(*row)) {
+        let int = ints.value(row);
+        if (1..=8).contains(&int) {
+            assert_eq!(text_at(some, 1, row), text_at(all, 1, row), "of {int}");
+        }
+        if int <= 0 || (5..=12).contains(&int) {
+            assert_eq!(text_at(some, 0, row), text_at(all, 0, row), "of {int}");
+        }
+    }
+}
+
+/// Puts the rows of a batch and the rejects of the chunks that it was made of, each with its number of records, in order.
+fn put_back(batch: &RecordBatch, chunks: Vec<(u64, Vec<Reject>)>, records: &mut Vec<Expected>) {
+    let mut row = 0;
+    for (count, rejects) in chunks {
+        let mut rejects = rejects.into_iter().peekable();
+        for record in 0..count {
             if let Some(reject) = rejects.next_if(|reject| reject.record == record) {
                 let outcome = Err((reject.column, reject.reason));
                 records.push(Expected { line: reject.line, byte: reject.byte, outcome });
             } else {
-                let ints = decoded.batch.column(2).as_primitive::<Int64Type>();
+                let ints = batch.column(2).as_primitive::<Int64Type>();
                 let int = ints.is_valid(row).then(|| ints.value(row));
-                let outcome = Ok((text_at(&decoded.batch, 1, row), int, text_at(&decoded.batch, 0, row)));
+                let outcome = Ok((text_at(batch, 1, row), int, text_at(batch, 0, row)));
                 records.push(Expected { line: 0, byte: 0, outcome });
                 row += 1;
             }
         }
-        assert_eq!(row, decoded.batch.num_rows());
         assert!(rejects.next().is_none());
     }
-    records
+    assert_eq!(row, batch.num_rows());
+}
+
+/// The same as [`actual`], in blocks and with batches of several chunks.
+fn actual_in_blocks(file: &[u8], bytes: usize, limit: usize, header: Header, way: usize) -> Vec<Expected> {
+    let layout = layout(header);
+    let spares = Spares::default();
+    let mut cutter = BlockCutter::new(&layout, spares.clone()).with_max_record_bytes(limit).with_way(way);
+    let mut decoder = Decoder::new(Arc::new(layout), vec![2, 0, 1]).unwrap().with_max_record_bytes(limit).with_way(way);
+    let (mut records, mut added, mut held) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rest = file;
+    loop {
+        let block = Block::read(&mut rest, bytes, &spares).unwrap();
+        let last = rest.is_empty();
+        for chunk in cutter.cut(block, last).unwrap() {
+            assert!(chunk.records > 0);
+            let found = decoder.add_chunk(&chunk).unwrap();
+            assert_eq!(found.records, chunk.records, "cutter and decoder count alike");
+            assert_eq!(found.rows + found.rejects.len() as u64, found.records);
+            added.push((found.records, found.rejects));
+            held.push(chunk);
+        }
+        if last || added.len() == 3 {
+            let batch = decoder.take_batch().unwrap();
+            batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+            put_back(&batch, std::mem::take(&mut added), &mut records);
+            decoder.give_back(batch);
+            held.drain(..).for_each(|chunk| spares.give_back(chunk));
+        }
+        if last {
+            return records;
+        }
+    }
 }
 
 fn assert_means_the_same(file: &[u8], limit: usize, header: Header) {
@@ -252,6 +314,15 @@ fn assert_means_the_same(file: &[u8], limit: usize, header: Header) {
             actual,
             expected,
             "target {target}, step {step}, way {way}, limit {limit}, file {:?}",
+            String::from_utf8_lossy(file)
+        );
+    }
+    for (bytes, way) in [(1, 0), (3, 2), (20, 1), (64, 0), (1000, 0), (1 << 16, 1)] {
+        let actual = actual_in_blocks(file, bytes, limit, header, way);
+        assert_eq!(
+            actual,
+            expected,
+            "blocks of {bytes}, way {way}, limit {limit}, file {:?}",
             String::from_utf8_lossy(file)
         );
     }
@@ -392,6 +463,7 @@ fn empty_and_header_only_files_have_no_chunks() {
         let layout = layout(Header::Check);
         let mut chunker = Chunker::new(file.as_bytes(), &layout, 10);
         assert_eq!(chunker.next_chunk().unwrap(), None, "{file:?}");
+        assert_eq!(actual_in_blocks(file.as_bytes(), 2, 1 << 20, Header::Check, 0), [], "{file:?}");
     }
 }
 
@@ -411,6 +483,11 @@ fn a_wrong_header_says_what_was_expected() {
         "the header does not match the table: it names 2 columns, expected 3. Header found: a,b"
     );
     assert!(message("\"a,b,c\n1,2,3\n").contains("it names"));
+    let spares = Spares::default();
+    let mut cutter = BlockCutter::new(&layout(Header::Check), spares.clone());
+    let mut cut = |mut text: &[u8], last| cutter.cut(Block::read(&mut text, 100, &spares).unwrap(), last);
+    assert!(cut(b"a,x", false).unwrap().is_empty());
+    assert!(cut(b",c\n1,2,3\n", true).unwrap_err().to_string().contains("column 2 is named \"x\""));
 }
 
 #[test]
@@ -425,4 +502,19 @@ fn a_line_without_end_takes_bounded_memory() {
     let mut decoder = Decoder::new(Arc::new(layout), vec![]).unwrap();
     let decoded = decoder.decode(&first.data, first.byte, first.line).unwrap();
     assert_eq!(decoded.rejects[0].reason.to_string(), "record is larger than 1 MiB");
+}
+
+#[test]
+fn a_line_without_end_takes_bounded_memory_in_blocks() {
+    let spares = Spares::default();
+    let mut cutter = BlockCutter::new(&layout(Header::Absent), spares.clone());
+    let block = [b'x'; 100_000];
+    let mut cut = |mut text: &[u8], last| cutter.cut(Block::read(&mut text, 1 << 20, &spares).unwrap(), last).unwrap();
+    let mut found = Vec::new();
+    for _ in 0..1000 {
+        found.extend(cut(&block, false));
+    }
+    assert_eq!((found.len(), found[0].records, found[0].data.len()), (1, 1, (1 << 20) + 1));
+    let second = &cut(b"\na,1,c\n", true)[0];
+    assert_eq!((second.byte, second.line, &second.data[..]), (100_000_001, 2, b"a,1,c\n".as_slice()));
 }

@@ -39,6 +39,15 @@ pub enum Error {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// A data file has lost bytes while the job ran.
+    #[error(
+        "{} has become shorter since the job began, so its records are not all there; run again when nobody writes to it",
+        .path.display()
+    )]
+    Shorter {
+        /// The file.
+        path: PathBuf,
+    },
     /// A data file cannot be what the workload says.
     #[error("{}: {source}", .path.display())]
     File {

@@ -2,8 +2,14 @@
 
 /// Rows at rest in memory before they go to a temporary file, unless the user says otherwise.
 pub const DEFAULT_MEMORY_BYTES: usize = 256 << 20;
-/// The largest chunk of an embedded job. Large enough that the cost per chunk vanishes, small enough for the cache.
-pub const MAX_CHUNK_BYTES: usize = 8 << 20;
+/// Bytes of an embedded job that a thread reads at a time: they stay in the cache of its core.
+pub const MAX_BLOCK_BYTES: usize = 512 << 10;
+/// The same, however small chunks shall be: what is left of a block is copied to the next.
+pub const MIN_BLOCK_BYTES: usize = 4 << 10;
+/// The largest chunk of an embedded job. Large enough that the cost per chunk vanishes.
+pub const MAX_CHUNK_BYTES: usize = 16 << 20;
+/// A chunk whose rows point into what was read ends when that is this part of it: every thread keeps so much memory.
+pub const HELD_SHARE: u64 = 2;
 /// The smallest chunk worth a task.
 pub const MIN_CHUNK_BYTES: usize = 64 << 10;
 /// Bytes of input per partition: more partitions keep each one's hash tables small.
@@ -15,7 +21,9 @@ pub const MIN_SPILL_BYTES: usize = 256 << 10;
 /// Memory for the rows that tasks work on, however little may rest: below this an aggregation cannot even start.
 pub const MIN_WORKING_BYTES: usize = 64 << 20;
 /// Rows on an aggregated edge before they are merged for the first time.
-pub const MERGE_ROWS: u64 = 16 << 10;
+pub const MERGE_ROWS: u64 = 4 << 10;
+/// So many of them tell whether merging is of use: of fewer, most are groups of their own even if there are few groups.
+pub const MANY_ROWS: u64 = 16 << 10;
 /// The same, where each merge may show rows of an answer that are certain by now.
 pub const EARLY_MERGE_ROWS: u64 = 1 << 8;
 /// Threads of an embedded job.

@@ -12,7 +12,7 @@ use tenaz_core::{Inbox, Partition, Received, Source, StageId, TableId, Topology}
 use tenaz_engine::{EdgeInput, JobPlan, MemoryEdge, compact, run_inner};
 
 use crate::Error;
-use crate::limits::{EARLY_MERGE_ROWS, MERGE_ROWS};
+use crate::limits::{EARLY_MERGE_ROWS, MANY_ROWS, MERGE_ROWS};
 use crate::spool::{Budget, Spool, SpooledRows};
 
 /// A partition of a job on this machine: what has arrived, and the rows of it.
@@ -30,6 +30,8 @@ pub(crate) struct PartitionRows {
     edges: BTreeMap<StageId, Arriving>,
     finished: BTreeMap<StageId, Arc<SpooledRows>>,
     budget: Arc<Budget>,
+    /// Whether somebody looks at rows that are certain before all have come.
+    show_early: bool,
 }
 
 /// What a message brought about.
@@ -46,7 +48,7 @@ pub(crate) struct Arrival {
 struct Arriving {
     spool: Spool,
     merge: Merge,
-    /// The stage that can answer early from this edge.
+    /// The stage that can answer early from this edge, if somebody looks at that.
     early: Option<StageId>,
 }
 
@@ -60,9 +62,9 @@ enum Merge {
 }
 
 impl PartitionState {
-    pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>, show_early: bool) -> Self {
         let inbox = Inbox::of_partition(topology, partition);
-        Self { inbox, rows: PartitionRows::new(topology, partition, budget) }
+        Self { inbox, rows: PartitionRows::new(topology, partition, budget, show_early) }
     }
 
     /// Takes a message in, unless it was seen before.
@@ -101,9 +103,9 @@ impl PartitionState {
 }
 
 impl PartitionRows {
-    pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>) -> Self {
+    pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>, show_early: bool) -> Self {
         let (edges, finished) = (BTreeMap::new(), BTreeMap::new());
-        Self { partition, partitions: topology.partitions(), edges, finished, budget }
+        Self { partition, partitions: topology.partitions(), edges, finished, budget, show_early }
     }
 
     /// Takes rows in. Returns rows of answers that are certain by now, by the stage that will make them.
@@ -116,8 +118,9 @@ impl PartitionRows {
     ) -> Result<Vec<(StageId, RecordBatch)>, Error> {
         let mut early = Vec::new();
         for (edge, batch) in rows {
-            let budget = &self.budget;
-            let arriving = self.edges.entry(edge).or_insert_with(|| Arriving::new(plan, edge, Arc::clone(budget)));
+            let (budget, early_is_seen) = (&self.budget, self.show_early);
+            let begin = || Arriving::new(plan, edge, Arc::clone(budget), early_is_seen);
+            let arriving = self.edges.entry(edge).or_insert_with(begin);
             arriving.spool.push(source, batch)?;
             let merged = arriving.merge_if_due(plan, edge, source, env)?;
             if let (Some(stage), Some(merged)) = (arriving.early, merged) {
@@ -151,8 +154,8 @@ impl PartitionRows {
 }
 
 impl Arriving {
-    fn new(plan: &JobPlan, edge: StageId, budget: Arc<Budget>) -> Self {
-        let early = plan.stages.iter().position(|stage| stage.early && stage.reads == [edge]);
+    fn new(plan: &JobPlan, edge: StageId, budget: Arc<Budget>, show_early: bool) -> Self {
+        let early = plan.stages.iter().position(|stage| show_early && stage.early && stage.reads == [edge]);
         let early = early.map(|index| StageId(index as u16));
         let merge = match plan.stage(edge).compaction {
             Some(_) if early.is_some() => Merge::At(EARLY_MERGE_ROWS),
@@ -187,10 +190,10 @@ impl Arriving {
         }
         let after = self.spool.rows();
         // The next merge comes when the rows have multiplied, so all merges together cost a constant factor. Where
-        // merging hardly helps it is given up, unless somebody waits for what it shows.
+        // merging hardly makes many rows fewer it is given up, unless somebody waits for what it shows.
         self.merge = match self.early {
             Some(_) => Merge::At((after * 3).max(EARLY_MERGE_ROWS)),
-            None if after * 2 <= before => Merge::At((after * 4).max(MERGE_ROWS)),
+            None if after * 2 <= before || before < MANY_ROWS => Merge::At((after * 4).max(MERGE_ROWS)),
             None => Merge::Never,
         };
         Ok(Some(merged))

@@ -27,8 +27,13 @@ fn check(name: &str, dataset: Dataset, scale: f64, small: usize, large: usize) {
     assert!(expected.iter().filter(|(rows, _)| *rows > 0).count() >= 3, "most questions have an answer: {expected:?}");
     for partitions in [1, 3, 8] {
         for (threads, chunk_bytes) in [(1, large), (3, small)] {
-            let options =
-                Options { threads, chunk_bytes: Some(chunk_bytes), partitions: Some(partitions), ..Options::default() };
+            let options = Options {
+                threads,
+                chunk_bytes: Some(chunk_bytes),
+                block_bytes: Some(chunk_bytes / 4),
+                partitions: Some(partitions),
+                ..Options::default()
+            };
             let found = fingerprints(&workload, &plan, dir.path(), &options);
             assert_eq!(found, expected, "P = {partitions}, {threads} threads, chunks of {chunk_bytes} bytes");
         }

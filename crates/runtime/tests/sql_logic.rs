@@ -47,7 +47,7 @@ macro_rules! topics {
     };
 }
 
-topics! { aggregates expressions functions joins limits mistakes sets subqueries windows }
+topics! { aggregates exact expressions functions joins limits mistakes sets subqueries windows }
 
 fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/tests/sql"))

@@ -89,6 +89,10 @@ struct Watcher<'a> {
 }
 
 impl Observer for Watcher<'_> {
+    fn wants_rows(&self) -> bool {
+        self.stream.as_ref().is_some_and(RowStream::is_unordered)
+    }
+
     fn rows(&self, _: QueryId, batch: &RecordBatch) {
         if self.stream.as_ref().is_some_and(|stream| !stream.rows(batch)) {
             self.progress.stop();

@@ -3,12 +3,12 @@
 //! The generic scanners are inlined into functions that enable the features, so that the compiler may use them throughout.
 
 use std::arch::x86_64::{
-    __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi64, _mm512_and_si512,
-    _mm512_andnot_si512, _mm512_castsi512_si128, _mm512_clmulepi64_epi128, _mm512_cmpeq_epi8_mask,
-    _mm512_cvtepu8_epi32, _mm512_loadu_si512, _mm512_mask_mov_epi64, _mm512_mask_xor_epi64, _mm512_maskz_compress_epi8,
-    _mm512_movepi64_mask, _mm512_or_si512, _mm512_popcnt_epi64, _mm512_reduce_add_epi64, _mm512_set_epi64,
-    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shldi_epi64,
-    _mm512_storeu_si512, _mm512_test_epi64_mask, _mm512_unpacklo_epi64,
+    __m512i, _mm512_add_epi32, _mm512_add_epi64, _mm512_alignr_epi64, _mm512_and_si512, _mm512_andnot_si512,
+    _mm512_castsi512_si128, _mm512_clmulepi64_epi128, _mm512_cmpeq_epi8_mask, _mm512_cvtepu8_epi32, _mm512_loadu_si512,
+    _mm512_mask_mov_epi64, _mm512_mask_xor_epi64, _mm512_maskz_compress_epi8, _mm512_movepi64_mask, _mm512_or_si512,
+    _mm512_popcnt_epi64, _mm512_reduce_add_epi64, _mm512_set_epi64, _mm512_set1_epi8, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shldi_epi64, _mm512_storeu_si512, _mm512_test_epi64_mask,
+    _mm512_unpacklo_epi64,
 };
 use std::mem::MaybeUninit;
 
@@ -39,8 +39,8 @@ pub(super) unsafe fn index(data: &[u8], from: usize, rules: Rules, seps: &mut Ve
 #[target_feature(
     enable = "avx2,bmi1,bmi2,lzcnt,pclmulqdq,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,avx512vpopcntdq"
 )]
-pub(super) unsafe fn marked(data: &[u8], marks: &Marks, from: usize, to: usize, seps: &mut Vec<u32>) -> Stretch {
-    marked_with(Avx512 { delimiter: b',' }, data, marks, from, to, seps)
+pub(super) unsafe fn marked(marks: &Marks, from: usize, to: usize, seps: &mut Vec<u32>) -> Stretch {
+    marked_with(Avx512 { delimiter: b',' }, marks, from, to, seps)
 }
 
 /// Only made inside the functions above, hence proof that AVX-512 is there.
@@ -108,14 +108,6 @@ impl Classify for Avx512 {
     }
 
     #[inline(always)]
-    fn fetch(self, data: &[u8], at: usize) {
-        if let Some(byte) = data.get(at) {
-            // SAFETY: every x86-64 processor has this, and it changes nothing but the cache.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast()) }
-        }
-    }
-
-    #[inline(always)]
     fn write_places(self, bits: u64, at: u32, to: &mut [MaybeUninit<u32>]) {
         let to: &mut [MaybeUninit<u32>; SLACK] = to.first_chunk_mut().expect("there is slack");
         let count = bits.count_ones();
@@ -151,6 +143,10 @@ unsafe fn upper(bytes: __m512i) -> __m512i {
     unsafe { _mm512_alignr_epi32::<4>(bytes, bytes) }
 }
 
+/// Groups whose masks are made before the first of them is looked at. Masks leave their registers a word at a time, and reading
+/// eight words at once has to wait until the last of them has arrived in the cache: by then it has.
+const AHEAD_GROUPS: usize = 8;
+
 /// [`Classify::run`] for any well-placed quotes: what a step does to a block is done to eight blocks at a time.
 ///
 /// # Safety
@@ -180,16 +176,23 @@ unsafe fn run<const MARK: bool>(
         let (mut records, mut newlines) = (_mm512_setzero_si512(), _mm512_setzero_si512());
         let (mut crlf, mut last_ends, mut last_at) = (_mm512_setzero_si512(), _mm512_setzero_si512(), 0);
         let (mut bytes, mut quotes_seen) = (0, _mm512_setzero_si512());
-        for (number, group) in data.chunks_exact(64 * GROUP_BLOCKS).enumerate() {
-            let [mut quotes, mut delimiters, mut newline, mut crs] = [[0; GROUP_BLOCKS]; 4];
-            for (place, block) in group.as_chunks::<64>().0.iter().enumerate() {
-                let masks = classify.masks(block);
-                (quotes[place], delimiters[place]) = (masks.quote, masks.delimiter);
-                (newline[place], crs[place]) = (masks.newline, masks.cr);
+        let [mut quotes, mut separators, mut newlines_of, mut crs] = [[0; AHEAD_GROUPS * GROUP_BLOCKS]; 4];
+        for number in 0..data.len() / (64 * GROUP_BLOCKS) {
+            let group = number % AHEAD_GROUPS * GROUP_BLOCKS;
+            if group == 0 {
+                let ahead = &data[bytes..];
+                for (place, block) in ahead.as_chunks::<64>().0.iter().take(AHEAD_GROUPS * GROUP_BLOCKS).enumerate() {
+                    let masks = classify.masks(block);
+                    (quotes[place], separators[place]) = (masks.quote, masks.delimiter | masks.newline);
+                    (newlines_of[place], crs[place]) = (masks.newline, masks.cr);
+                }
             }
-            let load = |words: &[u64; GROUP_BLOCKS]| _mm512_loadu_si512(words.as_ptr().cast());
-            let (quote, newline, cr) = (load(&quotes), load(&newline), load(&crs));
-            let separator = _mm512_or_si512(load(&delimiters), newline);
+            let load = |words: &[u64]| {
+                let words: &[u64; GROUP_BLOCKS] = words[group..].first_chunk().expect("a word for every block");
+                _mm512_loadu_si512(words.as_ptr().cast())
+            };
+            let (quote, newline, cr) = (load(&quotes), load(&newlines_of), load(&crs));
+            let separator = load(&separators);
             // Quotes up to each byte, odd or even: first in every block, then over the blocks before it.
             let odd = _mm512_unpacklo_epi64(
                 _mm512_clmulepi64_epi128::<0x00>(quote, ones),
@@ -234,7 +237,7 @@ unsafe fn run<const MARK: bool>(
             last_at = if has_end { bytes } else { last_at };
             (opening_before, close_before, close_cr_before, ends_before) = (opening, close, after_close_cr, ends);
             inside ^= (blocks >> 7).wrapping_neg();
-            bytes += group.len();
+            bytes += 64 * GROUP_BLOCKS;
         }
         let words = |bits: __m512i| {
             let mut words = [0u64; GROUP_BLOCKS];

@@ -70,13 +70,13 @@ pub(crate) fn split(
 
 /// Finds whole records among `from..to`, where `from` is a record's start, and appends the position of every delimiter and newline
 /// outside quotes in them to `seps`, all from marks.
-pub(crate) fn marked(simd: Simd, data: &[u8], marks: &Marks, from: usize, to: usize, seps: &mut Vec<u32>) -> Stretch {
+pub(crate) fn marked(simd: Simd, marks: &Marks, from: usize, to: usize, seps: &mut Vec<u32>) -> Stretch {
     match simd {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: `Simd::Avx512` is only made after asking the processor.
-        Simd::Avx512 => unsafe { avx512::marked(data, marks, from, to, seps) },
+        Simd::Avx512 => unsafe { avx512::marked(marks, from, to, seps) },
         // Writing positions is the same with AVX2.
-        _ => marked_with(portable::Portable::new(b','), data, marks, from, to, seps),
+        _ => marked_with(portable::Portable::new(b','), marks, from, to, seps),
     }
 }
 
@@ -140,10 +140,6 @@ trait Classify: Copy {
     fn some_of(self, words: &[u64; splitting::GROUP_BLOCKS]) -> u8 {
         words.iter().enumerate().fold(0, |some, (place, word)| some | u8::from(*word != 0) << place)
     }
-
-    /// Says that a block will be read soon.
-    #[inline(always)]
-    fn fetch(self, _data: &[u8], _at: usize) {}
 
     /// Writes the place of every bit, counted from `at`, to the front of `to`, and anything behind. `to` has room for
     /// [`SLACK`] positions.
@@ -287,7 +283,7 @@ mod tests {
                 pass.finish(&mut marks);
                 assert!(marks.crlf >= stretch.crlf && marks.is_doubled(0, marks.end) >= stretch.doubled);
                 let mut again = Vec::new();
-                let from_marks = marked(simd, data, &marks, 0, marks.end, &mut again);
+                let from_marks = marked(simd, &marks, 0, marks.end, &mut again);
                 assert_eq!((from_marks.end, from_marks.newlines), (stretch.end, stretch.newlines));
                 assert_eq!(again, seps);
             }

@@ -110,7 +110,6 @@ pub(super) fn index_with<C: Classify>(
 #[inline(always)]
 pub(super) fn marked_with<C: Classify>(
     classify: C,
-    data: &[u8],
     marks: &Marks,
     from: usize,
     to: usize,
@@ -132,8 +131,6 @@ pub(super) fn marked_with<C: Classify>(
             let block = group + some.trailing_zeros() as usize;
             some &= some - 1;
             let at = block * 64;
-            // Where there are separators there are fields that will be parsed.
-            classify.fetch(data, at);
             let after_from = if at < from { !0 << (from - at) } else { !0 };
             let before_end = if end - at < 64 { (1 << (end - at)) - 1 } else { !0 };
             let bits = marks.seps[block] & after_from & before_end;

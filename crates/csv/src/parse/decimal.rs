@@ -22,6 +22,11 @@ pub(crate) struct DecimalParser {
 }
 
 impl DecimalParser {
+    /// Whether every value has at most 64 bits.
+    pub(crate) fn fits_word(&self) -> bool {
+        self.bound <= i128::from(i64::MAX)
+    }
+
     pub(crate) fn new(precision: u8, scale: i8) -> Self {
         let bound = 10i128.pow(u32::from(precision));
         let mut factors = [0; 8];

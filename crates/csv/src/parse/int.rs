@@ -11,11 +11,15 @@ pub(crate) struct IntParser {
 }
 
 impl IntParser {
-    /// The digits of several numbers.
+    /// The digits of several numbers, and all ones in the lanes of those that are negative.
     #[inline(always)]
-    fn digits<L: Lanes>(&self, data: &[u8], spans: Spans<L>) -> Option<L> {
-        let digits = if self.float_text { without_fractions(data, spans)? } else { spans }.digits(data)?;
-        lanes::are_digits(digits).then_some(digits)
+    fn digits<L: Lanes>(&self, data: &[u8], spans: Spans<L>) -> Option<(L, L)> {
+        let spans = if self.float_text { without_fractions(data, spans)? } else { spans };
+        let digits = spans.digits(data)?;
+        if lanes::are_digits(digits) {
+            return Some((digits, digits.splat(0)));
+        }
+        lanes::without_minus(digits, spans)
     }
 }
 
@@ -39,15 +43,20 @@ impl Parser for IntParser {
         if self.float_text && end - start > 2 && data[end - 1] == b'0' && data[end - 2] == b'.' {
             end -= 2;
         }
-        let word = swar::load_tail(data, start, end)?;
-        swar::all_digits(word).then(|| swar::number(word) as i64)
+        let negative = data[start] == b'-';
+        let word = swar::load_tail(data, start + usize::from(negative), end)?;
+        let number = || swar::number(word) as i64;
+        swar::all_digits(word).then(|| if negative { -number() } else { number() })
     }
 
     const SEVERAL: bool = true;
 
     #[inline(always)]
     fn several<L: Lanes>(&mut self, data: &[u8], spans: Spans<L>) -> Option<L> {
-        Some(lanes::numbers(self.digits(data, spans)?))
+        let (digits, negative) = self.digits(data, spans)?;
+        let numbers = lanes::numbers(digits);
+        let below_zero = numbers.and(negative);
+        Some(numbers.minus(below_zero).minus(below_zero))
     }
 
     #[inline(always)]

@@ -16,6 +16,7 @@
 mod average;
 mod distinct;
 mod float_sum;
+mod kept;
 mod percentile;
 mod single_value;
 mod sum;
@@ -27,6 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
+pub(crate) use kept::kept;
 pub(crate) use single_value::single_value;
 
 /// Functions that cost microseconds per row: they run after every cheap filter and after joins.

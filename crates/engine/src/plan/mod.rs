@@ -11,11 +11,12 @@ mod cut;
 mod dear;
 pub mod describe;
 mod early;
+mod exact;
 mod forget;
 mod key;
 mod mistake;
+mod needs;
 mod order;
-mod presence;
 mod provider;
 mod pure;
 mod session;
@@ -32,10 +33,12 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use tenaz_core::{QueryId, Route, StageId, StageShape, TableId, TaskSet, Topology};
-use tenaz_csv::{Decoder, Layout};
+use tenaz_csv::{Decoder, Layout, Within};
 
 use crate::Error;
 use crate::workload::Workload;
+
+use needs::{Need, needs};
 
 pub(crate) use cut::merges_in_any_order;
 pub(crate) use session::config as session_config;
@@ -84,6 +87,8 @@ pub struct ScanPlan {
     pub columns: Vec<usize>,
     /// Those of them that are only asked whether they are null.
     pub presence: Vec<usize>,
+    /// Those that are texts and needed only of records that lie in all ranges of one of these.
+    pub texts_where: Vec<(usize, Vec<Vec<Within>>)>,
     /// The stages that read each chunk.
     pub leaves: Vec<StageId>,
     /// Broadcast edges that must be complete before the first chunk is worked on.
@@ -93,7 +98,9 @@ pub struct ScanPlan {
 impl ScanPlan {
     /// A decoder for chunks of the table, whose layout this is.
     pub fn decoder(&self, layout: Arc<Layout>) -> Result<Decoder, Error> {
-        Ok(Decoder::new(layout, self.columns.clone())?.with_presence_of(&self.presence))
+        let decoder = Decoder::new(layout, self.columns.clone())?.with_presence_of(&self.presence);
+        let wanted = self.texts_where.iter().cloned();
+        Ok(wanted.fold(decoder, |decoder, (column, any_of)| decoder.with_texts_where(column, any_of)))
     }
 }
 
@@ -146,7 +153,7 @@ impl JobPlan {
         }
         let mut stages = cutter.finish()?;
         early::mark(&mut stages, &queries);
-        let scans = shared_scans(&stages);
+        let scans = shared_scans(&stages)?;
         let tables = workload.tables.iter().map(|t| t.name.clone()).collect();
         Ok(Self { stages, queries, scans, tables })
     }
@@ -175,7 +182,7 @@ impl JobPlan {
 }
 
 /// One scan per table for all queries, dimension-like tables (those that feed a broadcast) first.
-fn shared_scans(stages: &[Stage]) -> Vec<ScanPlan> {
+fn shared_scans(stages: &[Stage]) -> Result<Vec<ScanPlan>, Error> {
     let mut scans: Vec<ScanPlan> = Vec::new();
     for (index, stage) in stages.iter().enumerate() {
         let TaskSet::PerChunk(table) = stage.tasks else { continue };
@@ -187,6 +194,7 @@ fn shared_scans(stages: &[Stage]) -> Vec<ScanPlan> {
                     table,
                     columns: Vec::new(),
                     presence: Vec::new(),
+                    texts_where: Vec::new(),
                     leaves: Vec::new(),
                     needs: BTreeSet::new(),
                 };
@@ -195,16 +203,18 @@ fn shared_scans(stages: &[Stage]) -> Vec<ScanPlan> {
             }
         };
         let scan = &mut scans[position];
-        scan.columns.extend(presence::scanned_columns(&stage.plan));
         scan.leaves.push(leaf);
         scan.needs.extend(&stage.broadcasts);
     }
     for scan in &mut scans {
-        scan.columns.sort_unstable();
-        scan.columns.dedup();
-        let read: BTreeSet<usize> =
-            scan.leaves.iter().flat_map(|leaf| presence::read_columns(&stages[usize::from(leaf.0)].plan)).collect();
-        scan.presence = scan.columns.iter().copied().filter(|column| !read.contains(column)).collect();
+        for (column, need) in needs(scan.leaves.iter().map(|leaf| &stages[usize::from(leaf.0)].plan))? {
+            scan.columns.push(column);
+            match need {
+                Need::Presence => scan.presence.push(column),
+                Need::TextsWhere(any_of) => scan.texts_where.push((column, any_of)),
+                Need::Values => {}
+            }
+        }
     }
     // Tables that others wait for come first; among equals the workload's order decides.
     let feeds: Vec<BTreeSet<TableId>> = scans.iter().map(|scan| tables_behind(stages, &scan.needs)).collect();
@@ -222,7 +232,7 @@ fn shared_scans(stages: &[Stage]) -> Vec<ScanPlan> {
         rest.retain(|&i| i != next);
     }
     let mut slots: Vec<Option<ScanPlan>> = scans.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|i| slots[i].take()).collect()
+    Ok(order.into_iter().filter_map(|i| slots[i].take()).collect())
 }
 
 /// The tables whose complete reading these edges wait for.

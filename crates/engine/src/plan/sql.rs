@@ -10,6 +10,7 @@ use datafusion::prelude::SessionContext;
 use futures::FutureExt;
 
 use super::dear::dear_filters_last;
+use super::exact::{check_distinct_from, exact};
 use super::mistake::{check_statement, wrong};
 use super::order::total_orders;
 use super::pure::check_pure;
@@ -34,7 +35,10 @@ pub(super) fn plan(context: &SessionContext, workload: &Workload, query: &Query)
 async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSql, DataFusionError> {
     let state = context.state();
     // Blanks in front stay: places in the text count from its start.
-    let logical = state.create_logical_plan(query.sql.trim_end().trim_end_matches(';')).await?;
+    let sql = query.sql.trim_end().trim_end_matches(';');
+    let statement = state.sql_to_statement(sql, &state.config().options().sql_parser.dialect)?;
+    check_distinct_from(&statement)?;
+    let logical = state.statement_to_plan(statement).await?;
     if !matches!(
         logical,
         LogicalPlan::Projection(_)
@@ -56,7 +60,7 @@ async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSq
         return Err(DataFusionError::Plan("only queries (SELECT …, WITH …, VALUES …) can be asked".to_owned()));
     }
     check_pure(&logical)?;
-    let logical = guard_scalar_subqueries(dear_filters_last(logical)?)?;
+    let logical = guard_scalar_subqueries(dear_filters_last(exact(logical)?)?)?;
     let (logical, has_order) = total_orders(logical)?;
     let optimized = state.optimize(&logical)?;
     // Only now are the types final: the two sides of a UNION may have had different ones.

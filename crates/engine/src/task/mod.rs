@@ -14,6 +14,7 @@ use std::fmt::Debug;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 
+pub(crate) use fast::column_ranges;
 pub use inner::{compact, run_inner};
 pub use leaf::{LeafInput, LeafRunner};
 pub use output::{TaskOutput, tight};

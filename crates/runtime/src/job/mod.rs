@@ -33,6 +33,8 @@ pub struct Options {
     pub threads: usize,
     /// Bytes of a chunk; `None`: by the size of the data.
     pub chunk_bytes: Option<usize>,
+    /// Bytes that a thread reads at a time; `None`: by the size of a chunk.
+    pub block_bytes: Option<usize>,
     /// Partitions; `None`: by the size of the data.
     pub partitions: Option<u16>,
     /// Bytes of rows that may rest in memory.
@@ -48,6 +50,7 @@ impl Default for Options {
         Self {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             chunk_bytes: None,
+            block_bytes: None,
             partitions: None,
             memory_bytes: limits::DEFAULT_MEMORY_BYTES,
             temp_dir: std::env::temp_dir(),
@@ -58,10 +61,18 @@ impl Default for Options {
 
 impl Options {
     pub(super) fn chunk_bytes(&self, data: &DataSet) -> usize {
-        self.chunk_bytes.unwrap_or_else(|| {
+        let chosen = || {
             let share = data.bytes() / (self.threads as u64 * 8);
             (share as usize).clamp(limits::MIN_CHUNK_BYTES, limits::MAX_CHUNK_BYTES)
-        })
+        };
+        // Text views hold offsets into all texts of a chunk that must fit 31 bits.
+        self.chunk_bytes.unwrap_or_else(chosen).min(tenaz_csv::limits::MAX_CHUNK_BYTES / 2)
+    }
+
+    /// The blocks of chunks of so many bytes.
+    pub(super) fn block_bytes(&self, chunk_bytes: usize) -> usize {
+        let chosen = || chunk_bytes.clamp(limits::MIN_BLOCK_BYTES, limits::MAX_BLOCK_BYTES);
+        self.block_bytes.unwrap_or_else(chosen).max(1)
     }
 
     pub(super) fn partitions(&self, data: &DataSet) -> u16 {
@@ -74,6 +85,10 @@ impl Options {
 
 /// Who wants to know of rows and rejects while the job runs. Called from the working threads.
 pub trait Observer: Sync {
+    /// Whether it does anything with [`rows`](Self::rows): what is certain before its time costs work to find out.
+    fn wants_rows(&self) -> bool {
+        true
+    }
     /// Rows of an unordered answer, as they become known. They are never taken back.
     fn rows(&self, query: QueryId, batch: &RecordBatch);
     /// A bad record.

@@ -9,7 +9,6 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use tenaz_core::{Inbox, Ledger, Partition, QueryId, StageId, Topology};
-use tenaz_csv::Spares;
 use tenaz_engine::{Edge, EdgeInput, JobPlan, LeafRunner, Workload};
 
 use super::{Observer, Options, Outcome, TableReport};
@@ -40,8 +39,9 @@ pub(super) struct Job<'a> {
     pub(super) env: Arc<RuntimeEnv>,
     pub(super) budget: Arc<Budget>,
     pub(super) scheduler: Scheduler,
-    pub(super) reader: Mutex<Reader>,
-    pub(super) spares: Spares,
+    pub(super) reader: Reader,
+    /// Bytes that make a chunk.
+    pub(super) chunk_bytes: usize,
     pub(super) file_names: Vec<Vec<String>>,
     pub(super) table_bytes: Vec<u64>,
     pub(super) leaves: Vec<OnceLock<LeafRunner>>,
@@ -123,7 +123,8 @@ impl<'a> Job<'a> {
         let budget = Budget::new(options.memory_bytes, options.temp_dir.clone());
         let env = working_memory(options.memory_bytes, &options.temp_dir, 1)?;
         let spool = || Spool::new(Arc::clone(&budget));
-        let state = |p| Mutex::new(PartitionState::new(&topology, Partition(p), Arc::clone(&budget)));
+        let show_early = observer.wants_rows();
+        let state = |p| Mutex::new(PartitionState::new(&topology, Partition(p), Arc::clone(&budget), show_early));
         let mut readers = BTreeMap::new();
         let mut needs = BTreeMap::new();
         for (index, stage) in plan.stages.iter().enumerate() {
@@ -136,7 +137,7 @@ impl<'a> Job<'a> {
         let file_names = (0..workload.tables.len()).map(names).collect();
         let table_bytes = (0..workload.tables.len()).map(|table| data.table_bytes(table)).collect();
         let chunk_bytes = options.chunk_bytes(&data);
-        let reader = Reader::new(workload, plan, data, chunk_bytes);
+        let reader = Reader::new(workload, plan, data, options.block_bytes(chunk_bytes));
         let tables = workload.tables.len();
         Ok(Self {
             partitions: (0..count).map(state).collect(),
@@ -157,8 +158,8 @@ impl<'a> Job<'a> {
                 reasons: vec![BTreeMap::new(); tables],
                 rejects: spool(),
             }),
-            spares: reader.spares(),
-            reader: Mutex::new(reader),
+            chunk_bytes,
+            reader,
             leaves: plan.scans.iter().map(|_| OnceLock::new()).collect(),
             scheduler: Scheduler::default(),
             workload,

@@ -180,6 +180,8 @@ fn run(workload: &Workload, plan: &JobPlan, dir: &Path, cutting: Cutting) -> Res
     let options = Options {
         threads: cutting.threads,
         chunk_bytes: Some(cutting.chunk_bytes),
+        // A chunk is made of several blocks that need not follow each other.
+        block_bytes: Some(1 + cutting.chunk_bytes / 3),
         partitions: Some(cutting.partitions),
         strict: true,
         ..Options::default()

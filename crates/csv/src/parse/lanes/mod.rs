@@ -98,6 +98,21 @@ pub(super) fn are_digits<L: Lanes>(digits: L) -> bool {
     digits.above(digits.splat(0x0909_0909_0909_0909)).is_zero()
 }
 
+/// The digits of numbers that may have a minus in front, as [`Spans::digits`] has them, and all ones in the lanes of those that
+/// do. None if a lane is no such number.
+#[inline(always)]
+pub(super) fn without_minus<L: Lanes>(digits: L, spans: Spans<L>) -> Option<(L, L)> {
+    // A minus is 0x1D after the zeros are taken off. An empty field has neither byte.
+    let of = |word| digits.splat(word);
+    let first = of(64).minus(spans.lengths().up(of(3)));
+    let minus = of(0x1D).up(first);
+    let negative = digits.and(of(0xFF).up(first)).equal(minus);
+    let rest = digits.xor(minus.and(negative));
+    // A minus alone is no number.
+    let lone = digits.equal(of(0x1D << 56));
+    (lone.is_zero() && are_digits(rest)).then_some((rest, negative))
+}
+
 /// The number in each lane, of eight digits.
 #[inline(always)]
 pub(super) fn numbers<L: Lanes>(digits: L) -> L {

@@ -37,6 +37,7 @@ impl Random {
             }
             2 => text.extend_from_slice(b".0"),
             3 => self.spoil(&mut text, 8),
+            4 => text.insert(0, b'-'),
             _ => {}
         }
         text

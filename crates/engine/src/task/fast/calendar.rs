@@ -1,24 +1,26 @@
 //! Parts of dates and times, for columns of many rows.
 //!
-//! DataFusion takes every value apart on its own. Neighbouring rows are mostly of one month, so here a value is only taken
-//! apart when it lies outside the month of the one before; the others cost a comparison.
+//! DataFusion takes every value apart on its own. Neighbouring rows are mostly of one month and of one day, so here a value is
+//! only taken apart when it lies outside that of the one before; the others cost a comparison.
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, PrimitiveArray};
 use datafusion::arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
+    ArrowPrimitiveType, DataType, Date32Type, Int32Type, Time64NanosecondType, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::physical_expr::ScalarFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Literal};
 
 use super::Expr;
 use super::instead::Form;
+use super::wide::wide;
 
 const MICROS_PER_HOUR: i64 = 3_600_000_000;
 const MICROS_PER_DAY: i64 = 24 * MICROS_PER_HOUR;
 const NANOS_PER_MICRO: i64 = 1_000;
-const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+/// The type of columns of times.
+pub(super) const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
 /// Days since 1970 from 1700-01-01 up to 2200-01-01. What lies outside is DataFusion's: its nanoseconds end in 1677 and
 /// 2262, and what it then does is its own.
@@ -86,14 +88,10 @@ impl Part {
         let start = |year, month| Month::new(year, month).first_day * MICROS_PER_DAY;
         Some(match self {
             Self::TimeOfDay => {
-                are_usual(times)?;
-                let time = |time: i64| time.rem_euclid(MICROS_PER_DAY) * NANOS_PER_MICRO;
-                Arc::new(times.unary::<_, Time64NanosecondType>(time))
+                Arc::new(by_day::<Time64NanosecondType>(times, |since_midnight| since_midnight * NANOS_PER_MICRO)?)
             }
             Self::Hour => {
-                are_usual(times)?;
-                let hour = |time: i64| (time.rem_euclid(MICROS_PER_DAY) / MICROS_PER_HOUR) as i32;
-                Arc::new(Int32Array::new(times.values().iter().map(|t| hour(*t)).collect(), times.nulls().cloned()))
+                Arc::new(by_day::<Int32Type>(times, |since_midnight| (since_midnight / MICROS_PER_HOUR) as i32)?)
             }
             Self::StartOfYear => {
                 Arc::new(by_month::<_, TimestampMicrosecondType>(times, MICROS_PER_DAY, |m| start(m.year, 1))?)
@@ -127,10 +125,75 @@ impl Part {
     }
 }
 
-/// Whether all times lie in [`DAYS`].
-fn are_usual(times: &PrimitiveArray<TimestampMicrosecondType>) -> Option<()> {
-    let usual = DAYS.start * MICROS_PER_DAY..DAYS.end * MICROS_PER_DAY;
-    times.values().iter().fold(true, |all, time| all & usual.contains(time)).then_some(())
+/// A function of the time since midnight, for every value. None if a value lies outside [`DAYS`].
+fn by_day<O: ArrowPrimitiveType>(
+    times: &PrimitiveArray<TimestampMicrosecondType>,
+    function: impl Fn(i64) -> O::Native,
+) -> Option<PrimitiveArray<O>> {
+    // The midnight before the value before; none: no value has a time since then.
+    let mut midnight = None;
+    let mut results = Vec::with_capacity(times.len());
+    for block in times.values().chunks(64) {
+        // Mostly all are of the same day, so that no value needs a division to find it.
+        if let Some(start) = midnight
+            && block.iter().fold(true, |all, time| all & ((time.wrapping_sub(start) as u64) < MICROS_PER_DAY as u64))
+        {
+            results.extend(block.iter().map(|time| function(time - start)));
+            continue;
+        }
+        for time in block {
+            let day = time.div_euclid(MICROS_PER_DAY);
+            if !DAYS.contains(&day) {
+                return None;
+            }
+            midnight = Some(day * MICROS_PER_DAY);
+            results.push(function(time - day * MICROS_PER_DAY));
+        }
+    }
+    Some(PrimitiveArray::new(results.into(), times.nulls().cloned()))
+}
+
+/// Clears the bits of times that do not lie in a range of nanoseconds since midnight. False: a value lies outside [`DAYS`], so
+/// that not all were.
+pub(super) fn clear_other_times(times: &[i64], low: i128, high: i128, bits: &mut [u64]) -> bool {
+    let nanos = i128::from(NANOS_PER_MICRO);
+    // The first microsecond that lies in the range, and the last one; those before midnight and after the day do no harm.
+    let low = low.clamp(0, i128::from(MICROS_PER_DAY) * nanos);
+    let high = high.clamp(-1, i128::from(MICROS_PER_DAY) * nanos);
+    let (low, high) = ((low + nanos - 1).div_euclid(nanos) as i64, high.div_euclid(nanos) as i64);
+    if low > high {
+        bits.fill(0);
+        return true;
+    }
+    let width = (high - low) as u64;
+    wide(|| clear_other_micros(times, low, width, bits))
+}
+
+#[inline(always)]
+fn clear_other_micros(times: &[i64], low: i64, width: u64, bits: &mut [u64]) -> bool {
+    let mut midnight = 0;
+    for (block, word) in times.chunks(64).zip(bits) {
+        // Mostly all are of the day of the one before, so that no value needs a division to find it.
+        let (mut is_same_day, mut inside) = (true, 0);
+        for (place, time) in block.iter().enumerate() {
+            let since = time.wrapping_sub(midnight);
+            is_same_day &= (since as u64) < MICROS_PER_DAY as u64;
+            inside |= u64::from(since.wrapping_sub(low) as u64 <= width) << place;
+        }
+        if !is_same_day {
+            inside = 0;
+            for (place, time) in block.iter().enumerate() {
+                let day = time.div_euclid(MICROS_PER_DAY);
+                if !DAYS.contains(&day) {
+                    return false;
+                }
+                midnight = day * MICROS_PER_DAY;
+                inside |= u64::from((time - midnight).wrapping_sub(low) as u64 <= width) << place;
+            }
+        }
+        *word &= inside;
+    }
+    true
 }
 
 /// A function of the month, for every value. None if a value lies outside [`DAYS`].
@@ -275,6 +338,20 @@ mod tests {
             Arc::new(days.map(|day| Some(day * MICROS_PER_DAY + 1)).collect::<TimestampMicrosecondArray>());
         check(&function(datetime::date_trunc(), "month", TIMESTAMP), &times);
         check(&function(datetime::date_part(), "year", TIMESTAMP), &times);
+    }
+
+    #[test]
+    fn many_times_of_the_same_day_are_as_datafusion_says() {
+        let times = (0..2_000i64).map(|i| {
+            // The day changes at any place of a block, there and back, and both of its ends are met.
+            let (day, place) = (20_000 + i / 331 - i / 997, i * 7_919 % 331);
+            let moment = if place == 330 { MICROS_PER_DAY - 1 } else { MICROS_PER_DAY / 330 * place };
+            (i % 50 != 0).then_some(day * MICROS_PER_DAY + moment)
+        });
+        let times: ArrayRef = Arc::new(times.collect::<TimestampMicrosecondArray>());
+        let time_of_day = DataType::Time64(TimeUnit::Nanosecond);
+        check(&(Arc::new(CastExpr::new(Arc::new(Column::new("t", 0)), time_of_day, None)) as Expr), &times);
+        check(&function(datetime::date_part(), "hour", TIMESTAMP), &times);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(super) trait Form: fmt::Debug + Send + Sync + Sized + 'static {
 #[derive(Debug)]
 pub(super) struct Instead<F> {
     pub(super) form: F,
-    argument: Expr,
+    pub(super) argument: Expr,
     /// DataFusion's own expression, for what the form does not know.
     plain: Expr,
 }

@@ -12,6 +12,7 @@ mod held;
 mod instead;
 mod ranges;
 mod sieve;
+mod wide;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ use contains::Contains;
 use held::group_by_held;
 use instead::Instead;
 use ranges::Ranges;
+pub(crate) use ranges::column_ranges;
 use sieve::Sieve;
 
 type Plan = Arc<dyn ExecutionPlan>;

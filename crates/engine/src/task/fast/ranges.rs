@@ -9,14 +9,17 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, Schema, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, Schema, TimeUnit, TimestampMicrosecondType};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{ColumnarValue, Operator};
-use datafusion::physical_expr::expressions::{BinaryExpr, IsNotNullExpr, Literal};
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, IsNotNullExpr, Literal};
 use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
 
 use super::Expr;
+use super::calendar::{Part, TIMESTAMP, clear_other_times};
+use super::instead::Instead;
+use super::wide::wide;
 
 /// Values that lie in a range are not null and not less than `low` nor more than `high`.
 #[derive(Debug, Clone, Eq)]
@@ -38,6 +41,21 @@ impl PartialEq for Range {
     fn eq(&self, other: &Self) -> bool {
         self.of.eq(&other.of) && (self.low, self.high) == (other.low, other.high)
     }
+}
+
+/// The columns that a filter compares with constants, by their places, and the least and largest value that it lets pass. A row
+/// with another value is filtered out, whatever else the filter asks.
+pub(crate) fn column_ranges(predicate: &Expr, schema: &Schema) -> Result<Vec<(usize, i128, i128)>> {
+    let mut ranges = Vec::new();
+    for part in split_conjunction(predicate) {
+        if let Some(Range { of, low, high }) = Range::of(part, schema)?
+            && let Some(column) = of.downcast_ref::<Column>()
+            && (low, high) != (i128::MIN, i128::MAX)
+        {
+            ranges.push((column.index(), low, high));
+        }
+    }
+    Ok(ranges)
 }
 
 /// Whether a row lies in all ranges. Where a value is null it does not: a filter makes no difference between the two.
@@ -98,6 +116,22 @@ impl Range {
         Ok(Some(Self { of, low, high }))
     }
 
+    /// Clears the bits of rows of a batch that do not lie in the range.
+    fn clear_others_of(&self, batch: &RecordBatch, bits: &mut [u64]) -> Result<()> {
+        let rows = batch.num_rows();
+        if let Some(Instead { form: Part::TimeOfDay, argument, .. }) = self.of.downcast_ref::<Instead<Part>>()
+            && let ColumnarValue::Array(times) = argument.evaluate(batch)?
+            && times.data_type() == &TIMESTAMP
+            && let times = times.as_primitive::<TimestampMicrosecondType>()
+            && clear_other_times(times.values(), self.low, self.high, bits)
+        {
+            times.nulls().into_iter().for_each(|nulls| clear_nulls(nulls, bits));
+            return Ok(());
+        }
+        self.clear_others(&self.of.evaluate(batch)?.into_array(rows)?, bits);
+        Ok(())
+    }
+
     /// Clears the bits of rows that do not lie in the range.
     fn clear_others(&self, values: &ArrayRef, bits: &mut [u64]) {
         if let Some(nulls) = values.nulls().filter(|nulls| nulls.null_count() > 0) {
@@ -111,9 +145,7 @@ impl Range {
         }
         match values.data_type() {
             DataType::Decimal128(..) => {
-                let values = values.as_primitive::<Decimal128Type>().values();
-                let (low, high) = (self.low, self.high);
-                clear(values, |value| low <= value && value <= high, bits);
+                clear_decimals(values.as_primitive::<Decimal128Type>().values(), self.low, self.high, bits);
             }
             _ => {
                 let Some((low, width)) = words(self.low, self.high) else { return bits.fill(0) };
@@ -179,38 +211,31 @@ fn clear<T: Copy>(values: &[T], wanted: impl Fn(T) -> bool, bits: &mut [u64]) {
     }
 }
 
+/// Clears the bits of numbers that are not in a range.
 fn clear_outside(values: &[i64], low: i64, width: u64, bits: &mut [u64]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
-            // SAFETY: the processor has these features.
-            return unsafe { clear_outside_avx512(values, low, width, bits) };
-        }
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has this feature.
-            return unsafe { clear_outside_avx2(values, low, width, bits) };
-        }
+    wide(|| clear(values, |value| value.wrapping_sub(low) as u64 <= width, bits));
+}
+
+/// The same for decimals, most of which have no more than 64 bits.
+fn clear_decimals(values: &[i128], low: i128, high: i128, bits: &mut [u64]) {
+    match words(low, high) {
+        None => clear(values, |value| low <= value && value <= high, bits),
+        Some((first, width)) => wide(|| {
+            for (values, word) in values.chunks(64).zip(bits) {
+                let (mut inside, mut too_wide) = (0, 0);
+                for (place, value) in values.iter().enumerate() {
+                    let number = *value as i64;
+                    too_wide |= (*value >> 64) as i64 ^ number >> 63;
+                    inside |= u64::from(number.wrapping_sub(first) as u64 <= width) << place;
+                }
+                if too_wide == 0 {
+                    *word &= inside;
+                } else {
+                    clear(values, |value| low <= value && value <= high, std::slice::from_mut(word));
+                }
+            }
+        }),
     }
-    clear_outside_inlined(values, low, width, bits);
-}
-
-/// The same code with wider instructions.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl")]
-fn clear_outside_avx512(values: &[i64], low: i64, width: u64, bits: &mut [u64]) {
-    clear_outside_inlined(values, low, width, bits);
-}
-
-/// The same code with wider instructions.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn clear_outside_avx2(values: &[i64], low: i64, width: u64, bits: &mut [u64]) {
-    clear_outside_inlined(values, low, width, bits);
-}
-
-#[inline(always)]
-fn clear_outside_inlined(values: &[i64], low: i64, width: u64, bits: &mut [u64]) {
-    clear(values, |value| value.wrapping_sub(low) as u64 <= width, bits);
 }
 
 fn clear_nulls(nulls: &NullBuffer, bits: &mut [u64]) {
@@ -233,7 +258,7 @@ impl PhysicalExpr for Ranges {
         let rows = batch.num_rows();
         let mut bits = vec![u64::MAX; rows.div_ceil(64)];
         for range in &self.ranges {
-            range.clear_others(&range.of.evaluate(batch)?.into_array(rows)?, &mut bits);
+            range.clear_others_of(batch, &mut bits)?;
         }
         // Arrow's bitmaps are little-endian by byte, as are these words on every platform Arrow supports.
         let bits = BooleanBuffer::new(Buffer::from_vec(bits), 0, rows);
@@ -271,7 +296,7 @@ mod tests {
         Date32Array, Decimal128Array, Int64Array, StringViewArray, TimestampMicrosecondArray,
     };
     use datafusion::common::cast::as_boolean_array;
-    use datafusion::physical_expr::expressions::{IsNullExpr, col, lit};
+    use datafusion::physical_expr::expressions::{CastExpr, IsNullExpr, col, lit};
 
     use super::*;
 
@@ -280,14 +305,19 @@ mod tests {
         let numbers: Vec<Option<i64>> = (0..300).map(number).collect();
         let mut extremes = numbers.clone();
         (extremes[0], extremes[1], extremes[2]) = (Some(i64::MIN), Some(i64::MAX), Some(0));
-        let decimals: Decimal128Array = numbers.iter().map(|n| n.map(i128::from)).collect();
+        let mut decimals: Vec<Option<i128>> = numbers.iter().map(|n| n.map(i128::from)).collect();
+        // Of more than 64 bits, and as close to it as can be.
+        (decimals[70], decimals[71]) = (Some(1 << 64), Some(-(1 << 64) + 57));
+        (decimals[140], decimals[141]) = (Some(i128::from(i64::MIN)), Some(i128::from(i64::MAX)));
+        (decimals[142], decimals[200]) = (Some(i128::from(i64::MAX) + 1), Some(i128::from(i64::MIN) - 1));
+        let decimals = Decimal128Array::from(decimals);
         let dates: Date32Array = numbers.iter().map(|n| n.map(|n| n as i32)).collect();
         let texts: StringViewArray = numbers.iter().map(|n| n.map(|n| n.to_string())).collect();
         let columns: [(&str, ArrayRef); 5] = [
             ("text", Arc::new(texts)),
             ("n", Arc::new(Int64Array::from(extremes))),
             ("t", Arc::new(TimestampMicrosecondArray::from(numbers))),
-            ("m", Arc::new(decimals.with_precision_and_scale(15, 3).unwrap())),
+            ("m", Arc::new(decimals.with_precision_and_scale(30, 3).unwrap())),
             ("d", Arc::new(dates)),
         ];
         RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap()
@@ -306,7 +336,7 @@ mod tests {
         let bounds = |name: &str, value: i64| match name {
             "n" => lit(value),
             "t" => lit(ScalarValue::TimestampMicrosecond(Some(value), None)),
-            "m" => lit(ScalarValue::Decimal128(Some(i128::from(value)), 15, 3)),
+            "m" => lit(ScalarValue::Decimal128(Some(i128::from(value)), 30, 3)),
             _ => lit(ScalarValue::Date32(Some(value as i32))),
         };
         let compare =
@@ -325,6 +355,11 @@ mod tests {
         predicates.push(vec![compare("n", Gt, i64::MAX), not_null("d")]);
         predicates.push(vec![compare("n", LtEq, i64::MIN)]);
         predicates.push(vec![not_null("text"), compare("n", Lt, 3)]);
+        for value in [1 << 64, i128::from(i64::MAX), i128::from(i64::MIN) - 1] {
+            let bound = lit(ScalarValue::Decimal128(Some(value), 30, 3));
+            let compare = |op| -> Expr { Arc::new(BinaryExpr::new(column("m"), op, Arc::clone(&bound))) };
+            predicates.extend([Eq, Gt, GtEq, Lt, LtEq].map(|op| vec![compare(op)]));
+        }
         let is_null: Expr = Arc::new(IsNullExpr::new(column("t")));
         predicates.push(vec![compare("n", LtEq, i64::MAX), is_null, compare("d", Gt, -60)]);
         for parts in predicates {
@@ -338,5 +373,38 @@ mod tests {
         assert!(Ranges::instead_of(&unlike, &schema).unwrap().is_none());
         let null: Expr = Arc::new(BinaryExpr::new(column("n"), Operator::Eq, lit(ScalarValue::Int64(None))));
         assert!(Ranges::instead_of(&null, &schema).unwrap().is_none());
+    }
+
+    #[test]
+    fn ranges_of_times_of_day_select_what_comparisons_do() {
+        const DAY: i64 = 86_400_000_000;
+        let time = |row: i64| {
+            // The day changes at any place of a block, there and back, and both of its ends are met.
+            let (day, place) = (row / 331 - row / 997 - 3, row * 7_919 % 331);
+            let moment = if place == 330 { DAY - 1 } else { DAY / 330 * place };
+            (row % 50 != 0).then_some(day * DAY + moment)
+        };
+        let near: Vec<Option<i64>> = (0..2_000).map(time).collect();
+        let mut far = near.clone();
+        far[1_500] = Some(-200_000 * DAY);
+        for times in [near, far] {
+            let times: ArrayRef = Arc::new(TimestampMicrosecondArray::from(times));
+            let batch = RecordBatch::try_from_iter_with_nullable([("t", times, true)]).unwrap();
+            let schema = batch.schema();
+            let nanos = DataType::Time64(TimeUnit::Nanosecond);
+            let of_day: Expr = Arc::new(CastExpr::new(col("t", &schema).unwrap(), nanos, None));
+            let moments =
+                [0, 1, 999, 1_000, 1_001, DAY / 330 * 100_000, DAY * 500, DAY * 1_000 - 1_000, DAY * 1_000 - 1];
+            use Operator::{Eq, Gt, GtEq, Lt, LtEq};
+            for (op, nanos) in [Eq, Gt, GtEq, Lt, LtEq].iter().flat_map(|op| moments.map(|nanos| (*op, nanos))) {
+                let bound = lit(ScalarValue::Time64Nanosecond(Some(nanos)));
+                let plain: Expr = Arc::new(BinaryExpr::new(Arc::clone(&of_day), op, bound));
+                let faster = crate::task::fast::faster_expr(Arc::clone(&plain)).unwrap().data;
+                let ours = Ranges::instead_of(&faster, &schema).unwrap().unwrap();
+                for batch in [batch.clone(), batch.slice(5, 1_300)] {
+                    assert_eq!(selected(&ours, &batch), selected(&plain, &batch), "{plain}");
+                }
+            }
+        }
     }
 }

@@ -133,7 +133,7 @@ impl SharedJob {
     pub(super) fn partition(&self, partition: Partition) -> Arc<Mutex<PartitionRows>> {
         let mut partitions = lock(&self.partitions);
         let rows = partitions.entry(partition).or_insert_with(|| {
-            Arc::new(Mutex::new(PartitionRows::new(&self.topology, partition, Arc::clone(&self.budget))))
+            Arc::new(Mutex::new(PartitionRows::new(&self.topology, partition, Arc::clone(&self.budget), true)))
         });
         Arc::clone(rows)
     }
