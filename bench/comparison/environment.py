@@ -48,6 +48,11 @@ def versions():
     return dict(line.split() for line in out.splitlines())
 
 
+def check_program(path):
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
+        sys.exit(f"{path}: no such program")
+
+
 def build_tenaz():
     say("building tenaz (release)")
     if subprocess.run(["cargo", "build", "--release", "--locked"], cwd=ROOT).returncode != 0:

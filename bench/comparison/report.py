@@ -6,6 +6,13 @@ TOGETHER_LIMIT = 1.3
 STARTUP_LIMIT_MS = 50
 
 
+def load_line(others):
+    """How busy others kept the machine; `others` has the share of every run, sorted."""
+    busy = others[len(others) // 2]
+    state = "quiet" if busy < 0.1 else "LOADED"
+    return f"- load: {state}; other programs used {busy:.0%} of the machine in the median run, {others[-1]:.0%} in the worst"
+
+
 def spread(runs, what):
     places = 0 if what == "memory" else 2 if runs.median(what) >= 0.1 else 3
     return "{:.{p}f} ({:.{p}f}..{:.{p}f})".format(runs.median(what), runs.low(what), runs.high(what), p=places)
@@ -61,13 +68,11 @@ def checks(section):
 
 def markdown(sections, facts, rounds):
     others = sorted(run.others for section in sections for runs in section.results.values() for run in runs.runs)
-    busy = others[len(others) // 2]
     lines = ["# tenaz compared", "",
              "Written by `bench/compare`. Median (min..max) of "
              f"{rounds} interleaved rounds, every run a fresh process on page-cached files; answers checked in every run.", ""]
     lines += [f"- {name}: {fact}" for name, fact in facts.items()]
-    state = "quiet" if busy < 0.1 else "LOADED"
-    lines += [f"- load: {state}; other programs used {busy:.0%} of the machine in the median run, {others[-1]:.0%} in the worst", ""]
+    lines += [load_line(others), ""]
     for section in sections:
         lines += table(section)
     lines += ["### Limits", ""]
