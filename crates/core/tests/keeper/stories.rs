@@ -168,6 +168,15 @@ fn a_process_that_does_not_get_ready_in_time_is_killed_and_counts_as_a_failed_st
 }
 
 #[test]
+fn a_process_that_freezes_just_before_it_is_too_late_to_get_ready_gets_no_more_time() {
+    let mut world = workers(&[Nature::NeverReady]);
+    world.run(59_000);
+    world.set_mood(0, Mood::Frozen);
+    world.run(2_000);
+    assert_eq!(world.processes[0].kills, 1);
+}
+
+#[test]
 fn a_new_leader_kills_nobody_before_it_has_led_for_as_long_as_a_hang_takes() {
     let mut world = running(Nature::Good);
     world.set_mood(0, Mood::Stopped);

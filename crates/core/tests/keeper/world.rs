@@ -287,11 +287,13 @@ impl World {
             return;
         }
         let Some(life) = &process.life else { return };
+        let still = now_ms - life.mood_since_ms;
         let deserved = match life.mood {
-            Mood::Frozen | Mood::Stopped => now_ms - life.mood_since_ms + UNSEEN_MS >= policy.hang_after_ms,
+            // Whatever it does meanwhile.
+            _ if process.nature == Nature::NeverReady && now_ms - life.started_ms >= policy.start_within_ms => true,
+            Mood::Frozen | Mood::Stopped => still + UNSEEN_MS >= policy.hang_after_ms,
             // Nobody can know that it has just come to itself.
-            _ if now_ms - life.mood_since_ms < policy.hang_after_ms / 2 => life.mood_since_ms > life.started_ms,
-            _ => process.nature == Nature::NeverReady && now_ms - life.started_ms >= policy.start_within_ms,
+            _ => still < policy.hang_after_ms / 2 && life.mood_since_ms > life.started_ms,
         };
         assert!(deserved, "{} works: {:?}, {:?}", process.name, life, process.nature);
         process.kills += 1;
