@@ -72,9 +72,20 @@ impl Session {
         self.publisher.publish(Target::Queue(queue), body, properties).await
     }
 
-    fn lose(&self, error: &tenaz_rabbit::Error) {
-        self.reason.get_or_init(|| error.to_string());
+    /// Somebody waits in vain, though nothing says that a connection is gone.
+    pub fn give_up(&self, reason: &str) {
+        self.reason.get_or_init(|| reason.to_owned());
         self.lost.cancel();
+    }
+
+    fn lose(&self, error: &tenaz_rabbit::Error) {
+        self.give_up(&error.to_string());
+    }
+
+    /// Closes both connections, so that the broker knows at once: it gives to others what was delivered here.
+    async fn close(&self) {
+        self.lost.cancel();
+        tokio::join!(self.reading.close(), self.writing.close());
     }
 
     /// Waits until this life is over.
@@ -178,9 +189,7 @@ impl Link {
             State::Down(_) => None,
         };
         if let Some(session) = session {
-            session.lost.cancel();
-            session.reading.close().await;
-            session.writing.close().await;
+            session.close().await;
         }
     }
 
@@ -267,6 +276,9 @@ async fn keep_up(
         let reason = session.reason.get().map_or("closed", String::as_str);
         tracing::warn!(reason, "the connection to the broker is lost; connecting again");
         state.send_replace(State::Down("the connection to the broker was lost".to_owned()));
+        // It may still work, and somebody may still wait for it: they go on with the next one.
+        let over = Arc::clone(&session);
+        tokio::spawn(async move { over.close().await });
         let mut backoff = Backoff::new();
         session = loop {
             let next = tokio::select! {

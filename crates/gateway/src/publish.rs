@@ -88,7 +88,10 @@ async fn offer(
                 app.stuck.confirmed(queue);
                 return Ok(true);
             }
-            Err(tenaz_rabbit::Error::Full { .. }) => return Ok(false),
+            Err(tenaz_rabbit::Error::Full { .. }) => {
+                stuck::doubt(app, &session, queue).await;
+                return Ok(false);
+            }
             Err(error) if error.is_temporary() || matches!(error, tenaz_rabbit::Error::Unroutable { .. }) => {
                 session.met_publishing(&error);
                 stuck::mend(app, job, wave, &session, &error).await;

@@ -4,9 +4,14 @@
 //! takes messages and never confirms one. Deleted and declared again it works. What was in it is found missing by the
 //! workers, and sent again by the client; a chunk that comes twice counts once. So a queue may be made anew at any time, by
 //! several gateways, and by mistake: that costs time and changes no answer.
+//!
+//! A connection may be stuck, too. (m) A channel of 3.10.8 whose first message to a queue comes just after the node of the
+//! queue's leader has died refuses that message and all after it as if the queue were full, for ever, though another node
+//! leads by then. So a queue that refuses although nothing waits in it is tried over another connection.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tenaz_cluster::{Session, declare_chunks, delete_chunks};
 use tenaz_core::JobCard;
@@ -14,10 +19,16 @@ use tenaz_rabbit::Error;
 
 use crate::app::{Job, Shared};
 
-/// Queues that have not confirmed a message, and over which connection.
+/// A connection over which a queue has refused messages for this long, although nothing waits in it, is given up.
+const REFUSING: Duration = Duration::from_secs(2);
+
+/// Queues that seem not to work.
 #[derive(Debug, Default)]
 pub(crate) struct Stuck {
+    /// Those that have not confirmed a message, and over which connection.
     silent: Mutex<HashMap<String, u64>>,
+    /// Those that refuse messages although nothing waits in them, over which connection, and since when.
+    refusing: Mutex<HashMap<String, (u64, Instant)>>,
     mending: tokio::sync::Mutex<()>,
 }
 
@@ -32,11 +43,43 @@ impl Stuck {
         if !silent.is_empty() {
             silent.remove(queue);
         }
+        drop(silent);
+        self.is_full(queue);
+    }
+
+    /// The queue refuses messages for good reason, or none.
+    fn is_full(&self, queue: &str) {
+        let mut refusing = self.refusing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !refusing.is_empty() {
+            refusing.remove(queue);
+        }
+    }
+
+    /// The queue has refused a message over a connection although it is empty. Since when it does.
+    fn refused(&self, queue: &str, epoch: u64) -> Instant {
+        let mut refusing = self.refusing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (of, since) = refusing.entry(queue.to_owned()).or_insert_with(|| (epoch, Instant::now()));
+        if *of != epoch {
+            (*of, *since) = (epoch, Instant::now());
+        }
+        *since
     }
 
     /// The queue has not confirmed a message over a connection. True: nor over an earlier one, and nothing since.
     fn unconfirmed(&self, queue: &str, epoch: u64) -> bool {
         epoch > *self.lock().entry(queue.to_owned()).or_insert(epoch)
+    }
+}
+
+/// The queue has refused a message as if it were full. If it is not, the connection is to blame.
+pub(crate) async fn doubt(app: &Shared, session: &Session, queue: &str) {
+    match session.reading.queue_depth(queue).await {
+        Ok(Some(0)) if app.stuck.refused(queue, session.epoch).elapsed() < REFUSING => {}
+        Ok(Some(0)) => {
+            tracing::warn!(queue, "an empty queue refuses messages");
+            session.give_up("an empty queue refuses messages");
+        }
+        _ => app.stuck.is_full(queue),
     }
 }
 
@@ -95,5 +138,18 @@ mod tests {
         stuck.confirmed("a");
         assert!(!stuck.unconfirmed("a", 5), "it has worked since");
         assert!(stuck.unconfirmed("b", 5));
+    }
+
+    #[test]
+    fn a_queue_refuses_since_the_first_time_over_the_same_connection_unless_it_takes_something() {
+        let stuck = Stuck::default();
+        let first = stuck.refused("a", 3);
+        assert_eq!(stuck.refused("a", 3), first);
+        let next = stuck.refused("a", 4);
+        assert!(next > first);
+        stuck.confirmed("b");
+        assert_eq!(stuck.refused("a", 4), next);
+        stuck.confirmed("a");
+        assert!(stuck.refused("a", 4) > next);
     }
 }

@@ -171,3 +171,42 @@ fn while_the_broker_blocks_publishers_uploads_wait_and_new_jobs_are_refused() {
         worker.leave().await;
     });
 }
+
+/// Writes down that a node that does not exist leads the queue, as it is for a moment after the leader's node has died, or
+/// that this one does again.
+async fn set_leader(node: &PrivateNode, queue: &str, leader: &str) {
+    let code = format!(
+        "Name = rabbit_misc:r(<<\"/\">>, queue, <<\"{queue}\">>), [_, Host] = string:split(atom_to_list(node()), \"@\"), \
+         Node = list_to_atom(\"{leader}\" ++ \"@\" ++ Host), \
+         Led = fun(Q) -> {{Id, _}} = amqqueue:get_pid(Q), amqqueue:set_pid(Q, {{Id, Node}}) end, \
+         rabbit_misc:execute_mnesia_transaction(fun() -> rabbit_amqqueue:update(Name, Led) end), done."
+    );
+    let leader_is_set = node.ctl(&["eval", &code]).await.unwrap();
+    assert_eq!(leader_is_set.trim(), "done");
+}
+
+#[test]
+fn a_connection_over_which_an_empty_queue_refuses_everything_is_given_up() {
+    run(async {
+        let Some(node) = start_node("gateway-refuses").await else { return };
+        let deployment = Deployment::on(node.settings());
+        let _worker = Worker::join(&deployment).await;
+        let impatient = |settings: &mut tenaz_gateway::GatewaySettings| {
+            settings.limits.queue_wait = Duration::from_millis(100);
+        };
+        let gateway = deployment.gateway_with(impatient).await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        let queue = deployment.names.chunks(&id(&job), 0);
+        let own = node.ctl(&["eval", "node()."]).await.unwrap();
+        let own = own.trim().trim_matches('\'').split('@').next().unwrap().to_owned();
+
+        set_leader(&node, &queue, "gone").await;
+        let path = format!("/v1/jobs/{job}/tables/sales/chunks/0");
+        gateway.client.put(&path, b"1,a\n").await.problem(503, "queue_full");
+        set_leader(&node, &queue, &own).await;
+        // The channel does not notice.
+        let taken = || async { gateway.client.put(&path, b"1,a\n").await.status == 200 };
+        eventually("the chunk is taken", taken).await;
+        gateway.stop().await;
+    });
+}

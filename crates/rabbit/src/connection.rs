@@ -102,14 +102,14 @@ impl Connection {
 
     /// Waits until the connection is gone, and says why ([`Error::Lost`]).
     pub async fn closed(&self) -> Error {
-        closed(self.inner.health.clone()).await
+        self.watch().closed().await
     }
 
-    /// Closes it; exclusive queues that it declared are deleted, unacknowledged messages go to others.
+    /// Closes it, whoever still uses it; exclusive queues that it declared are deleted, unacknowledged messages go to others.
     pub async fn close(&self) {
+        turn(&self.inner.set_health, Health::Closed("closed by this process".to_owned()));
         // An error means that it is closed already, which is what was asked for.
         let _ = self.answer("a farewell", self.inner.lapin.close(200, "closed".into()), lost).await;
-        self.inner.set_health.send_replace(Health::Closed("closed by this process".to_owned()));
     }
 
     /// Host and port of the node that answered.
@@ -154,13 +154,30 @@ impl Connection {
         let seconds = self.inner.answer_timeout.as_secs();
         let detail = format!("no answer about {what} for {seconds} s");
         tracing::warn!(address = self.inner.address, "{detail}; this connection is given up");
-        self.inner.set_health.send_replace(Health::Closed(detail.clone()));
+        turn(&self.inner.set_health, Health::Closed(detail.clone()));
         Error::Lost(detail)
     }
 
-    /// The same as [`Connection::closed`], without keeping the connection open.
-    pub(crate) fn closed_detached(&self) -> impl Future<Output = Error> + Send + use<> {
-        closed(self.inner.health.clone())
+    /// Tells when it is gone, without keeping it open.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch { health: self.inner.health.clone() }
+    }
+}
+
+/// Tells when a connection is gone.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    health: watch::Receiver<Health>,
+}
+
+impl Watch {
+    /// Waits for that, and says why ([`Error::Lost`]).
+    pub(crate) async fn closed(&mut self) -> Error {
+        match self.health.wait_for(|health| matches!(health, Health::Closed(_))).await.as_deref() {
+            Ok(Health::Closed(detail)) => Error::Lost(detail.clone()),
+            // The watcher ends only with the connection.
+            _ => Error::Lost("it was dropped".to_owned()),
+        }
     }
 }
 
@@ -186,12 +203,15 @@ fn amqp_uri(url: &BrokerUrl, settings: &BrokerSettings) -> AMQPUri {
     }
 }
 
-async fn closed(mut health: watch::Receiver<Health>) -> Error {
-    match health.wait_for(|health| matches!(health, Health::Closed(_))).await.as_deref() {
-        Ok(Health::Closed(detail)) => Error::Lost(detail.clone()),
-        // The watcher ends only with the connection.
-        _ => Error::Lost("it was dropped".to_owned()),
-    }
+/// What is closed stays closed, for the first reason.
+fn turn(health: &watch::Sender<Health>, now: Health) {
+    health.send_if_modified(|health| {
+        let open = !matches!(health, Health::Closed(_));
+        if open {
+            *health = now;
+        }
+        open
+    });
 }
 
 /// Turns lapin's events into one value. Only one listener may exist: several would steal each other's events.
@@ -206,11 +226,11 @@ async fn watch_health(
         match tokio::time::timeout(HEALTH_CHECK, events.next()).await {
             Ok(Some(Event::ConnectionBlocked(reason))) => {
                 tracing::warn!(%reason, "the broker has raised an alarm; publishing waits");
-                health.send_replace(Health::Blocked);
+                turn(&health, Health::Blocked);
             }
             Ok(Some(Event::ConnectionUnblocked)) => {
                 tracing::info!("the broker's alarm is over");
-                health.send_replace(Health::Open);
+                turn(&health, Health::Open);
             }
             Ok(Some(Event::Error(error))) => last_error = Some(error),
             Ok(Some(_)) | Err(_) => {}
@@ -225,11 +245,5 @@ async fn watch_health(
         Some(Error::Lost(detail)) => detail,
         _ => "the connection ended".to_owned(),
     };
-    health.send_if_modified(|health| {
-        let open = !matches!(health, Health::Closed(_));
-        if open {
-            *health = Health::Closed(detail);
-        }
-        open
-    });
+    turn(&health, Health::Closed(detail));
 }

@@ -1,11 +1,13 @@
 //! Consuming from a work queue: every message is given to one consumer, and to another if that one goes away.
 
+use std::time::Duration;
+
 use futures::StreamExt;
 use lapin::options::{BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
 use lapin::types::FieldTable;
 
 use crate::{
-    connection::Connection,
+    connection::{Connection, Watch},
     error::{Error, Result},
     lapin_errors::{lost, short, while_using},
     message::{Delivery, PROBE_KIND, Properties, number_header},
@@ -19,21 +21,33 @@ pub struct Consumer {
     acker: Acker,
 }
 
+/// A subscription that the broker does not end for this long is left to the end of its channel.
+const CANCEL_WITHIN: Duration = Duration::from_secs(10);
+
 /// What a channel delivers. Dropping it cancels the subscription in good order: the broker's answer is waited for before
 /// the channel can be closed. lapin takes an answer that comes after the close for a fault, and gives up the connection.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
+    queue: String,
     inner: Option<lapin::Consumer>,
     channel: lapin::Channel,
+    health: Watch,
 }
 
 impl Deliveries {
-    pub(crate) fn new(inner: lapin::Consumer, channel: lapin::Channel) -> Self {
-        Self { inner: Some(inner), channel }
+    pub(crate) fn new(queue: &str, inner: lapin::Consumer, channel: lapin::Channel, connection: &Connection) -> Self {
+        Self { queue: queue.to_owned(), inner: Some(inner), channel, health: connection.watch() }
     }
 
-    pub(crate) async fn next(&mut self) -> Option<lapin::Result<lapin::message::Delivery>> {
-        self.inner.as_mut()?.next().await
+    /// The next one. Whoever waits here hears of a connection that somebody has given up, though it may still deliver.
+    pub(crate) async fn next(&mut self) -> Result<lapin::message::Delivery> {
+        let over = || Error::Lost(format!("the broker delivers no more from '{}'", self.queue));
+        let inner = self.inner.as_mut().ok_or_else(over)?;
+        tokio::select! {
+            biased;
+            error = self.health.closed() => Err(error),
+            delivery = inner.next() => delivery.ok_or_else(over)?.map_err(|error| lost(&error)),
+        }
     }
 }
 
@@ -42,9 +56,9 @@ impl Drop for Deliveries {
         let (Some(inner), Ok(runtime)) = (self.inner.take(), tokio::runtime::Handle::try_current()) else { return };
         let channel = self.channel.clone();
         runtime.spawn(async move {
-            let tag = inner.tag();
+            let cancelling = channel.basic_cancel(inner.tag(), BasicCancelOptions::default());
             // If this fails, channel or connection are gone, and the subscription with them.
-            drop(channel.basic_cancel(tag, BasicCancelOptions::default()).await);
+            drop(tokio::time::timeout(CANCEL_WITHIN, cancelling).await);
             drop((inner, channel));
         });
     }
@@ -59,7 +73,7 @@ impl Consumer {
         let options = BasicConsumeOptions::default();
         let deliveries = channel.basic_consume(name, "".into(), options, FieldTable::default());
         let deliveries = connection.answer(queue, deliveries, |error| while_using(queue, error)).await?;
-        let deliveries = Deliveries::new(deliveries, channel.clone());
+        let deliveries = Deliveries::new(queue, deliveries, channel.clone(), connection);
         Ok(Consumer { queue: queue.to_owned(), deliveries, acker: Acker { channel } })
     }
 
@@ -68,11 +82,7 @@ impl Consumer {
     /// Any error means that this consumer is over and that its unacknowledged messages go to others.
     pub async fn next(&mut self) -> Result<Delivery> {
         loop {
-            let delivery = match self.deliveries.next().await {
-                Some(Ok(delivery)) => delivery,
-                Some(Err(error)) => return Err(lost(&error)),
-                None => return Err(Error::Lost(format!("the broker delivers no more from '{}'", self.queue))),
-            };
+            let delivery = self.deliveries.next().await?;
             let properties = Properties::from_amqp(&delivery.properties);
             if delivery.data.is_empty() && properties.kind.as_deref() == Some(PROBE_KIND) {
                 self.acker.ack(delivery.delivery_tag).await?;

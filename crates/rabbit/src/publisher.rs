@@ -93,7 +93,8 @@ impl Publisher {
         connection.answer("confirms", channel.confirm_select(Default::default()), lost).await?;
         // Unbounded, but every command holds a slot of the window.
         let (commands, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(Task::new(channel).run(inbox, connection.closed_detached()));
+        let mut watch = connection.watch();
+        tokio::spawn(Task::new(channel).run(inbox, async move { watch.closed().await }));
         Ok(Publisher {
             connection: connection.clone(),
             commands,

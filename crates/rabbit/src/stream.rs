@@ -100,9 +100,7 @@ impl StreamReader {
             }
             let delivery = match tokio::time::timeout_at(self.patient_until, self.subscription.deliveries.next()).await
             {
-                Ok(Some(Ok(delivery))) => delivery,
-                Ok(Some(Err(error))) => return Err(lost(&error)),
-                Ok(None) => return Err(Error::Lost(format!("the broker delivers no more from '{}'", self.stream))),
+                Ok(delivery) => delivery?,
                 Err(_) => {
                     self.subscribe_again().await?;
                     continue;
@@ -151,7 +149,7 @@ impl Subscription {
         arguments.insert("x-stream-offset".into(), offset_argument(from));
         let deliveries = channel.basic_consume(name, "".into(), BasicConsumeOptions::default(), arguments);
         let deliveries = connection.answer(stream, deliveries, |error| while_using(stream, error)).await?;
-        let deliveries = Deliveries::new(deliveries, channel.clone());
+        let deliveries = Deliveries::new(stream, deliveries, channel.clone(), connection);
         Ok(Self { deliveries, acker: Acker::new(channel), taken: 0, last_tag: 0 })
     }
 }

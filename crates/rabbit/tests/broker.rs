@@ -136,6 +136,33 @@ fn unacknowledged_messages_go_to_another_when_the_connection_ends() {
 }
 
 #[test]
+fn whoever_waits_on_a_connection_that_is_closed_under_them_is_told() {
+    with_broker(async |settings| {
+        let connection = connect(&settings).await;
+        queue(&connection, "closed-under").await;
+        connection.declare_stream(&StreamSpec::new("closed-under-log")).await.unwrap();
+        let publisher = Publisher::open(&connection).await.unwrap();
+        publisher.publish(Target::Queue("closed-under"), vec![7], &id(7)).await.unwrap();
+        let given_up = connect(&settings).await;
+        let mut consumer = Consumer::open(&given_up, "closed-under", 10).await.unwrap();
+        let mut reader = StreamReader::open(&given_up, "closed-under-log", Offset::First).await.unwrap();
+        assert_eq!(consumer.next().await.unwrap().body, [7]);
+        // Both wait, and keep their part of the connection, which is in good order.
+        let waiting = async { (consumer.next().await.unwrap_err(), reader.next().await.unwrap_err()) };
+        let closing = async {
+            assert!(given_up.is_open());
+            given_up.close().await;
+            assert!(!given_up.is_open());
+        };
+        let ((consuming, reading), ()) = tokio::join!(waiting, closing);
+        assert!(consuming.is_lost() && reading.is_lost(), "{consuming}, {reading}");
+        let mut other = Consumer::open(&connection, "closed-under", 10).await.unwrap();
+        let again = other.next().await.unwrap();
+        assert_eq!((again.body, again.redelivered), (vec![7], true));
+    });
+}
+
+#[test]
 fn a_message_given_back_fifty_times_is_still_there() {
     with_broker(async |settings| {
         let connection = connect(&settings).await;

@@ -47,3 +47,22 @@ fn one_of_three_brokers_is_lost() {
     client.succeeds();
     assert_same_results(coffee(), &out);
 }
+
+#[test]
+fn the_broker_forgets_who_takes_chunks() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let Some(broker) = Broker::start(dir.path(), "forgetful") else { return };
+    let cluster = Cluster::on(&broker.url()).start(2, 1, "slow=40");
+    let out = cluster.out("out");
+    let client = cluster.submit(coffee(), &out, &[]);
+    wait_for("chunks are being worked on", || {
+        cluster.workers.iter().all(|worker| worker.counts(Task::Chunk).1 > 2).then_some(())
+    });
+    assert!(broker.forget_consumers_of_chunks() >= 2);
+    assert!(client.is_alive(), "the job is not done");
+    client.succeeds();
+    assert_same_results(coffee(), &out);
+    // The first that notices may do all the rest.
+    let healed = |log: String| log.contains("chunks wait") && log.contains("connected to the broker again");
+    assert!(cluster.workers.iter().any(|worker| healed(worker.log())), "{}", cluster.workers[0].log_tail());
+}

@@ -59,6 +59,17 @@ impl Broker {
         self.with(|node| in_runtime(node.wait_until_recorded(queues)).expect("the queues are recorded"));
     }
 
+    /// Puts the processes of the broker to sleep that deliver chunks to workers, as if it had forgotten them. How many.
+    pub fn forget_consumers_of_chunks(&self) -> usize {
+        let chunks = "[Q || Q <- rabbit_amqqueue:list(), \
+                      re:run(element(4, amqqueue:get_name(Q)), <<\"[.]chunks[.]\">>) =/= nomatch]";
+        let asleep = format!(
+            "length([sys:suspend(P) || P <- lists:usort([element(1, C) || Q <- {chunks}, C <- rabbit_amqqueue:consumers(Q)])])."
+        );
+        let text = self.with(|node| in_runtime(node.ctl(&["eval", &asleep])).expect("rabbitmqctl answers"));
+        text.trim().parse().unwrap_or_else(|_| panic!("{text}"))
+    }
+
     pub fn queues(&self) -> Vec<String> {
         let text = self.with(|node| in_runtime(node.ctl(&["-q", "list_queues", "name"])).expect("rabbitmqctl answers"));
         text.lines().map(|line| line.trim().to_owned()).collect()

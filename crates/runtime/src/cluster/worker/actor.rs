@@ -100,6 +100,8 @@ pub(super) struct JobActor {
     pub(super) joined: Joined,
     news: Instant,
     patience: Duration,
+    /// At so many looks since then, chunks waited in the queue.
+    overlooked: u32,
 }
 
 impl Drop for JobActor {
@@ -154,6 +156,7 @@ impl JobActor {
             joined,
             news: Instant::now(),
             patience: STALL,
+            overlooked: 0,
             shop,
             card,
             shared,
@@ -206,7 +209,7 @@ impl JobActor {
             }
             Some(session) => {
                 self.session = Some(session);
-                self.news = Instant::now();
+                self.hear();
                 self.handle(Event::Connected);
                 // Logs that are read from now on were somebody else's, or this worker's before.
                 self.joined = Joined::UnderWay;
@@ -254,7 +257,7 @@ impl JobActor {
     }
 
     fn take_reading(&mut self, reading: Reading) {
-        self.news = Instant::now();
+        self.hear();
         self.taken_bytes += match &reading {
             Reading::Message(_, _, message, _) => message.body.len() as u64,
             Reading::Chunk(_, _, delivery, _) => delivery.body.len() as u64,
@@ -323,29 +326,78 @@ impl JobActor {
         self.handle(Event::OwnershipChanged { partitions: Default::default(), results: false });
     }
 
-    /// If nothing has arrived for long, although everything was uploaded and no chunk waits, the broker may have lost
-    /// something that it had confirmed.
+    /// If nothing has arrived for long, something may be lost: what was delivered elsewhere, a subscription, or a message
+    /// that the broker had confirmed.
     async fn look(&mut self) {
         let Some(session) = self.session.clone() else { return };
-        if self.news.elapsed() < self.patience || !self.machine.is_idle() || self.draining {
+        if self.news.elapsed() < self.patience || self.draining {
             return;
         }
-        let tables = &self.card.tables;
-        let uploaded = self.shop.book.view(&self.card.id, |v| v.facts.is_uploaded(tables.iter().copied()));
-        if uploaded != Some(true) {
-            return;
+        let (job, patience) = (&self.card.id, self.patience);
+        match self.lull(&session).await {
+            Lull::Working => tracing::debug!(%job, "nothing has arrived for {patience:?}: there is work under way"),
+            Lull::Waiting => tracing::debug!(%job, "nothing has arrived for {patience:?}: others are not ready"),
+            Lull::Unknown(reason) => tracing::debug!(%job, reason, "nothing has arrived for {patience:?}"),
+            // Not yet: they may have come a moment ago.
+            Lull::Overlooked(..) if self.overlooked == 0 => {
+                self.overlooked += 1;
+                return;
+            }
+            Lull::Overlooked(wave, chunks) => {
+                tracing::warn!(%job, wave, chunks, "chunks wait, and none has arrived for {patience:?}");
+                session.give_up("chunks wait in their queue and do not arrive");
+                self.patience *= 2;
+            }
+            Lull::Lost => {
+                tracing::warn!(%job, "nothing has moved for {patience:?}: looking for what was lost");
+                self.patience *= 2;
+                self.handle(Event::Stalled);
+            }
+        }
+        self.hear();
+    }
+
+    /// Nothing needs to be suspected for a while.
+    fn hear(&mut self) {
+        (self.news, self.overlooked) = (Instant::now(), 0);
+    }
+
+    /// Why nothing arrives.
+    async fn lull(&self, session: &Session) -> Lull {
+        if !self.machine.is_idle() {
+            return Lull::Working;
         }
         for wave in 0..usize::from(self.card.waves) {
             let queue = self.shop.link.names().chunks(&self.card.id, wave);
-            if !matches!(session.reading.queue_depth(&queue).await, Ok(Some(0))) {
-                return;
+            match session.reading.queue_depth(&queue).await {
+                Ok(Some(0)) => {}
+                Ok(Some(chunks)) if self.consumers.contains_key(&wave) => return Lull::Overlooked(wave, chunks),
+                Ok(Some(_)) => return Lull::Waiting,
+                Ok(None) => return Lull::Unknown("a work queue is not there".to_owned()),
+                Err(error) => return Lull::Unknown(error.to_string()),
             }
         }
-        tracing::warn!(job = %self.card.id, "nothing has moved for {:?}: looking for what was lost", self.patience);
-        self.news = Instant::now();
-        self.patience *= 2;
-        self.handle(Event::Stalled);
+        let tables = &self.card.tables;
+        match self.shop.book.view(&self.card.id, |v| v.facts.is_uploaded(tables.iter().copied())) {
+            Some(true) => Lull::Lost,
+            _ => Lull::Waiting,
+        }
     }
+}
+
+/// Why nothing arrives.
+enum Lull {
+    /// There is enough to do.
+    Working,
+    /// Others have something to do first: uploading, or the tables of an earlier wave.
+    Waiting,
+    /// The broker does not say.
+    Unknown(String),
+    /// In the queue of this wave, from which this worker takes chunks, so many wait. A broker may forget a subscription that
+    /// is made while the queue gets another leader.
+    Overlooked(usize, u32),
+    /// Everything is uploaded and no chunk waits: the broker has lost something that it had confirmed.
+    Lost,
 }
 
 async fn wait_for_spec(shop: &Shop, card: &JobCard) -> Option<Arc<JobSpec>> {
