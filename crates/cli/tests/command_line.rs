@@ -92,6 +92,8 @@ fn data_that_is_not_there_exits_1_and_is_named() {
     let data = text(shop.path());
     tenaz(["run", "coffee", "--data", data]).must(1).says(&["no file for table users", "users/*.csv", data]);
     tenaz(["run", "coffee", "--data", data, "--query", "q1"]).must(0);
+    fs::create_dir(shop.at("stores/more.csv")).unwrap();
+    tenaz(["run", "coffee", "--data", data, "--query", "q3"]).must(1).says(&["stores/more.csv is a directory"]);
     tenaz(["run", "no/workload.toml", "--data", data]).must(1).says(&["cannot read no/workload.toml", "No such file"]);
 }
 

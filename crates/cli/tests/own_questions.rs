@@ -96,6 +96,18 @@ fn windows_unions_subqueries_and_ctes_are_answered() {
 }
 
 #[test]
+fn a_query_that_fails_on_the_data_is_named() {
+    let shop = shop();
+    let sql =
+        "-- name: fine\nSELECT count(*) FROM orders;\n-- name: broken\nSELECT sum(1 / (quantity - 2)) FROM orders;";
+    let said = failure(1, &["sql", "--data", data(&shop), sql], "");
+    assert!(said.contains("broken: Divide by zero") && !said.contains("fine"), "{said}");
+    let sql = "-- name: late\nSELECT 1 / (count(*) - 4) FROM orders;";
+    let said = failure(1, &["sql", "--data", data(&shop), sql], "");
+    assert!(said.contains("late: Divide by zero"), "{said}");
+}
+
+#[test]
 fn several_queries_are_answered_in_one_pass_and_may_have_names() {
     let shop = shop();
     let out = shop.path().join("results");

@@ -62,6 +62,14 @@ pub enum Error {
     /// A task failed while computing.
     #[error("{}", plain(.0))]
     Task(#[from] DataFusionError),
+    /// A task of these queries failed while computing.
+    #[error("{queries}: {}", plain(.source))]
+    Query {
+        /// The names of the queries that need what it computes.
+        queries: String,
+        /// What went wrong.
+        source: DataFusionError,
+    },
 }
 
 impl From<datafusion::arrow::error::ArrowError> for Error {

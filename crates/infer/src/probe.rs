@@ -71,7 +71,10 @@ fn shape(head: &[u8], whole: bool, tabs: bool) -> Option<(Probe, usize)> {
         return Some((Probe::Empty, 0));
     }
     if head.contains(&0) {
-        return Some((Probe::Unusable("it is not a text in UTF-8"), 2));
+        return Some((
+            Probe::Unusable("it holds NUL bytes, so it is no text in UTF-8 (if it is UTF-16, convert it)"),
+            2,
+        ));
     }
     let delimiter = delimiter(head, whole, tabs);
     let all: Vec<_> = Records::new(head, delimiter, whole).collect();

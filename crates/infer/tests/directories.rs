@@ -160,8 +160,8 @@ fn what_cannot_be_used_is_left_out_with_a_note() {
     let expected = [
         "blank.csv is left out: it is empty",
         "empty.csv is left out: it is empty",
-        "zip.csv is left out: it is not a text in UTF-8",
-        "t/b.csv is left out: it is not a text in UTF-8",
+        "zip.csv is left out: it holds NUL bytes, so it is no text in UTF-8 (if it is UTF-16, convert it)",
+        "t/b.csv is left out: it holds NUL bytes, so it is no text in UTF-8 (if it is UTF-16, convert it)",
     ];
     assert_eq!(found.notes, expected);
 }

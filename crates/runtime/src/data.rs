@@ -80,7 +80,14 @@ fn matching(dir: &Path, pattern: &str) -> Result<Vec<DataFile>, Error> {
         if metadata.is_file() {
             let name = path.strip_prefix(dir).unwrap_or(&path).to_string_lossy().into_owned();
             files.push(DataFile { name, bytes: metadata.len(), path });
+        } else if is_named_like_a_file(pattern) {
+            return Err(Error::NotAFile { what: if metadata.is_dir() { "a directory" } else { "no file" }, path });
         }
     }
     Ok(files)
+}
+
+/// Whether what matches the pattern is expected to be a file: `*.csv` matches nothing else that should be passed over.
+fn is_named_like_a_file(pattern: &str) -> bool {
+    pattern.rsplit('/').next().is_some_and(|name| name.contains('.'))
 }

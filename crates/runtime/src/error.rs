@@ -21,6 +21,14 @@ pub enum Error {
         /// The patterns tried.
         patterns: String,
     },
+    /// What matches the pattern of a table's files is something else.
+    #[error("{} is {what}: name the files themselves in the workload, or move it away", .path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
     /// A table has more files than we are willing to open.
     #[error("table {table} has {found} files; the limit is {limit}")]
     TooManyFiles {

@@ -163,6 +163,18 @@ impl JobPlan {
         &self.stages[usize::from(id.0)]
     }
 
+    /// The names of the queries that need the rows of this stage.
+    pub fn queries_behind(&self, stage: StageId) -> String {
+        let mut needed = BTreeSet::from([stage]);
+        for (index, later) in self.stages.iter().enumerate() {
+            if later.reads.iter().chain(&later.broadcasts).any(|read| needed.contains(read)) {
+                needed.insert(StageId(index as u16));
+            }
+        }
+        let behind = self.queries.iter().filter(|query| !query.answers.is_disjoint(&needed));
+        behind.map(|query| query.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
     /// The protocol's view of the job, run with `partitions` partitions.
     pub fn topology(&self, partitions: u16) -> Result<Topology, Error> {
         let shapes = self.stages.iter().map(|stage| StageShape {

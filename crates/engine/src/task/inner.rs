@@ -38,7 +38,8 @@ pub fn run_inner(
     if groups_fit(bytes, env) {
         instance = faster(instance)?;
     }
-    run_plan(&instance, &context, |batch| output.add(stage, &task.edge, Partition(0), source, batch))?;
+    let ran = run_plan(&instance, &context, |batch| output.add(stage, &task.edge, Partition(0), source, batch));
+    ran.map_err(|source| Error::Query { queries: plan.queries_behind(stage), source })?;
     Ok(output)
 }
 

@@ -44,6 +44,8 @@ pub struct LeafRunner {
 #[derive(Debug)]
 struct LeafStage {
     id: StageId,
+    /// The names of those who need its rows.
+    queries: String,
     edge: Edge,
     instance: Mutex<Instance>,
 }
@@ -93,9 +95,9 @@ impl LeafRunner {
     ) -> Result<Self, Error> {
         let stages = scan.leaves.iter().map(|&id| {
             let stage = plan.stage(id);
-            let plan = faster(reset_plan_states(Arc::clone(&stage.plan))?)?;
-            let instance = Instance { plan, runs: 0 };
-            Ok(LeafStage { id, edge: stage.edge.clone(), instance: Mutex::new(instance) })
+            let (queries, edge) = (plan.queries_behind(id), stage.edge.clone());
+            let instance = Instance { plan: faster(reset_plan_states(Arc::clone(&stage.plan))?)?, runs: 0 };
+            Ok(LeafStage { id, queries, edge, instance: Mutex::new(instance) })
         });
         Ok(Self {
             config: task_config(session_config(), &env, MergeShare::Little),
@@ -117,9 +119,10 @@ impl LeafRunner {
         let context = task_context(&self.config, &self.env, Arc::new(rows));
         let mut output = TaskOutput::new(self.partitions);
         for stage in &self.stages {
-            run_plan(&stage.plan()?, &context, |batch| {
+            let ran = run_plan(&stage.plan()?, &context, |batch| {
                 output.add(stage.id, &stage.edge, Partition(0), input.source, batch)
-            })?;
+            });
+            ran.map_err(|source| Error::Query { queries: stage.queries.clone(), source })?;
         }
         Ok(output)
     }
