@@ -54,7 +54,8 @@ impl Target {
             _ if workload.queries.len() == 1 => Ok(Self::Stream(format)),
             _ => {
                 let text = format!(
-                    "{} answers do not fit into one {} stream; choose one with --query or a directory with --out",
+                    "{} answers do not fit into one {} stream; ask one query (of a workload: --query NAME), or give a directory \
+                     with --out",
                     workload.queries.len(),
                     format.name()
                 );

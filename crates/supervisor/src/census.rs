@@ -120,6 +120,11 @@ impl Mark {
     }
 }
 
+/// Whether a process says nothing of itself yet: it is just becoming another program.
+pub(crate) fn has_no_environment(pid: u32) -> bool {
+    std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| environment.is_empty())
+}
+
 impl Member {
     /// A handle through which it can be signalled, if it is still there.
     pub(crate) fn target(&self) -> Option<Target> {

@@ -89,7 +89,7 @@ fn hint(misfits: &Misfits) -> Option<String> {
         columns.iter().take(SHOWN_MISFITS).map(|((table, column), _)| format!("{table}.{column}=text")).collect();
     let (what, verb) = if records == 1 { ("record", "does") } else { ("records", "do") };
     Some(format!(
-        "{} {what} {verb} not fit the types, which were guessed from a sample, and {} left out of the answers; \
+        "{} {what} {verb} not fit the types, which are guessed from a sample where --types says nothing, and {} left out of the answers; \
          to keep them add --types {}",
         HumanCount(records),
         if records == 1 { "is" } else { "are" },
@@ -101,7 +101,8 @@ fn hint(misfits: &Misfits) -> Option<String> {
 fn with_hint(error: anyhow::Error) -> anyhow::Error {
     let Some(tenaz_runtime::Error::Strict(line)) = error.downcast_ref() else { return error };
     let Some(column) = &line.column else { return error };
-    let cure = format!("the types were guessed from a sample; add --types {}.{column}=text", line.table);
+    let cure =
+        format!("types are guessed from a sample where --types says nothing; add --types {}.{column}=text", line.table);
     anyhow::anyhow!("{error}; {cure}")
 }
 

@@ -87,6 +87,22 @@ fn the_foreground_stops_everything_on_a_signal() {
 }
 
 #[test]
+fn the_foreground_ends_when_somebody_else_takes_the_cluster_down() {
+    if shared_broker().is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a directory");
+    let line = ["up", "--workers", "1", "--supervisors", "1", "--threads", "1", "--port", "21100"];
+    let up = Process::start(dir.path(), "up", &line);
+    up.wait_for_log("Ctrl-C stops it all");
+    let down = tenaz(dir.path(), &["down"]);
+    assert!(down.status.success(), "{}", text(&down));
+    up.succeeds();
+    assert!(up.log().contains("taken down by another command"), "{}", up.log());
+    assert!(!up.log().contains("did not start"), "{}", up.log());
+}
+
+#[test]
 fn sixty_seconds_of_chaos_change_no_byte() {
     let wanted = Wanted { workers: 3, gateways: 2, worker_options: &["--faults", "slow=10"], ..Wanted::default() };
     let Some(mut upped) = Upped::start(&wanted) else { return };

@@ -18,7 +18,7 @@ use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
 
 use super::watch::Watch;
 use super::{Backend, BackendError, Found};
-use crate::census::{self, Member, Target};
+use crate::census::{self, Member, Target, has_no_environment};
 use crate::command::{self, ProcessCommand};
 use crate::config::{Config, ProcessSpec};
 use crate::error::Error;
@@ -167,12 +167,12 @@ impl Inner {
         self.found(spec, &record, None)
     }
 
-    /// What became of the process that a record means. One that is just becoming another program has no mark for a moment,
-    /// so a stranger is one that stays without.
+    /// What became of the process that a record means. One that is just becoming another program has no environment for a
+    /// moment, which is long where the processors are busy: a stranger is one that has another.
     fn fate(self: &Arc<Self>, record: &Record, life: Life) -> Fate {
         for _ in 0..MARK_LOOKS {
             match vitality(life.pid, life.start_ticks) {
-                Vitality::Running if self.is_ours(record, life) => return Fate::Lives,
+                Vitality::Running if self.is_ours(record, life) || has_no_environment(life.pid) => return Fate::Lives,
                 Vitality::Running => std::thread::sleep(MARK_PAUSE),
                 Vitality::Leaving => return Fate::Lives,
                 Vitality::Zombie(ending) => return Fate::Ended(ending),

@@ -41,22 +41,35 @@ impl Drop for Spinner {
     }
 }
 
-/// Shows what happens, and on a terminal a line for every process, until told to stop.
-pub(super) async fn show(started: &Started, screen: &Screen, stop: &CancellationToken) {
+/// Why there is nothing more to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    /// This process was told to stop.
+    Stopped,
+    /// Somebody else has taken the cluster down.
+    TakenDown,
+}
+
+/// Shows what happens, and on a terminal a line for every process, until told to stop or nothing is left.
+pub(super) async fn show(started: &Started, screen: &Screen, stop: &CancellationToken) -> Over {
     let (home, config) = (&started.home, &started.config);
     let mut unwatched_since = None;
     let mut happenings = Happenings::from_now(home.events_path());
     let bars = screen.shows_progress().then(MultiProgress::new);
     screen.use_bars(bars.clone());
     let mut lines: BTreeMap<ProcessName, ProgressBar> = BTreeMap::new();
-    loop {
+    let over = loop {
         tokio::select! {
-            () = stop.cancelled() => break,
+            () = stop.cancelled() => break Over::Stopped,
             () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        let is_closed = home.is_closed();
+        if is_closed && home.running().is_empty() {
+            break Over::TakenDown;
         }
         let now = status::ask(home, config).await;
         // They revive each other, unless all of them die at once.
-        if now.as_ref().is_ok_and(|now| now.seen_by.is_some()) || started.is_watched() {
+        if is_closed || now.as_ref().is_ok_and(|now| now.seen_by.is_some()) || started.is_watched() {
             unwatched_since = None;
         } else if unwatched_since.get_or_insert_with(Instant::now).elapsed() > UNWATCHED_FOR {
             if let Err(error) = started.revive_supervisors().await {
@@ -72,11 +85,12 @@ pub(super) async fn show(started: &Started, screen: &Screen, stop: &Cancellation
         if let (Some(bars), Ok(now)) = (&bars, &now) {
             draw(bars, &mut lines, now);
         }
-    }
+    };
     for line in lines.values() {
         line.finish_and_clear();
     }
     screen.use_bars(None);
+    over
 }
 
 fn draw(bars: &MultiProgress, lines: &mut BTreeMap<ProcessName, ProgressBar>, now: &Status) {

@@ -3,7 +3,7 @@
 //! ```text
 //!  describe.rs    from options to a description, with free ports
 //!  mod.rs         starts the supervisors, who start the rest; waits until all of it is ready
-//!  live.rs        shows what happens until Ctrl-C
+//!  live.rs        shows what happens until Ctrl-C, or until `tenaz down` elsewhere has ended it all
 //!  happenings.rs  what happens, as lines for people
 //! ```
 
@@ -55,8 +55,15 @@ pub(crate) fn up(args: &UpArgs, screen: &Screen) -> Result<()> {
             return Ok(());
         }
         screen.say("Ctrl-C stops it all.");
-        live::show(&started, screen, &stop).await;
-        down::stop_in_order(&started.home, Some(&started.config), down::Wish::default(), screen).await
+        match live::show(&started, screen, &stop).await {
+            live::Over::Stopped => {
+                down::stop_in_order(&started.home, Some(&started.config), down::Wish::default(), screen).await
+            }
+            live::Over::TakenDown => {
+                screen.say("The cluster was taken down by another command.");
+                Ok(())
+            }
+        }
     })
 }
 
