@@ -144,27 +144,44 @@ impl Inner {
 
     fn look_at(self: &Arc<Self>, spec: &ProcessSpec, record: Option<Record>, heads: &[Member]) -> Found {
         let mut record = record.unwrap_or_else(|| Record::new(spec.name.clone(), spec.role));
-        if let Some(life) = record.living() {
-            match self.fate(&record, life) {
-                Fate::Lives => return self.found(spec, &record, Some(life.pid)),
-                Fate::Ended(ending) => record = self.note(spec, &record, ending),
-                // Its parent, or someone who saw the zombie, may have written it down since.
-                Fate::Gone => record = self.records.read(&spec.name).unwrap_or(record),
+        loop {
+            match self.look_once(spec, record, heads) {
+                Ok(found) => return found,
+                Err(later) => record = later,
             }
+        }
+    }
+
+    /// What a record means now. If somebody has started the process again meanwhile, their record, of which nothing is known
+    /// yet: what was seen is true of the life before.
+    fn look_once(self: &Arc<Self>, spec: &ProcessSpec, seen: Record, heads: &[Member]) -> Result<Found, Record> {
+        let of = seen.incarnation;
+        let unless_later = |record: Record| if record.incarnation > of { Err(record) } else { Ok(record) };
+        let mut record = seen;
+        if let Some(life) = record.living() {
+            record = unless_later(match self.fate(&record, life) {
+                Fate::Lives => return Ok(self.found(spec, &record, Some(life.pid))),
+                Fate::Ended(ending) => self.note(spec, &record, ending),
+                // Its parent, or someone who saw the zombie, may have written it down since.
+                Fate::Gone => self.records.read(&spec.name).unwrap_or(record),
+            })?;
         }
         let unrecorded = heads.iter().filter(|head| head.name == spec.name && head.incarnation >= record.incarnation);
         if let Some(head) = unrecorded.max_by_key(|head| head.incarnation)
             && head.target().is_some()
         {
-            return self.found(spec, &self.adopt(spec, head), Some(head.pid));
+            record = unless_later(self.adopt(spec, head))?;
+            if record.living() == Some(Life::of(head)) {
+                return Ok(self.found(spec, &record, Some(head.pid)));
+            }
         }
         if let Some(pid) = self.foreign_supervisor(spec) {
-            return self.found(spec, &record, Some(pid));
+            return Ok(self.found(spec, &record, Some(pid)));
         }
         if record.life.is_some() && record.ended.is_none() {
-            record = self.note(spec, &record, Ending::Unknown);
+            record = unless_later(self.note(spec, &record, Ending::Unknown))?;
         }
-        self.found(spec, &record, None)
+        Ok(self.found(spec, &record, None))
     }
 
     /// What became of the process that a record means. One that is just becoming another program has no environment for a
@@ -254,7 +271,9 @@ impl Inner {
             tracing::debug!(name = %spec.name, %error, "an adoption is not written down yet");
             adopted(self.records.read_or_new(&spec.name, spec.role), head)
         });
-        self.follow(&record, Life::of(head));
+        if let Some(life) = record.living().filter(|life| *life == Life::of(head)) {
+            self.follow(&record, life);
+        }
         record
     }
 
@@ -398,8 +417,11 @@ enum Fate {
     Gone,
 }
 
-/// The record of a process that was found running.
+/// The record of a process that was found running, unless it has ended or been started again since.
 fn adopted(mut record: Record, head: &Member) -> Record {
+    if record.incarnation > head.incarnation || head.target().is_none() {
+        return record;
+    }
     let life = Life::of(head);
     if record.incarnation != head.incarnation {
         record.begin(head.incarnation, Some(life), unix_ms().saturating_sub(head.age_ms));

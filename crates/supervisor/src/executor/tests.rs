@@ -55,6 +55,38 @@ async fn an_exit_code_is_known_to_every_executor_of_the_machine() {
     );
 }
 
+/// Whoever looks has read the record of a life that is over by now, and somebody else has begun the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_life_that_begins_while_others_look_is_not_called_dead() {
+    const LIVES: u64 = 30;
+    let cluster = TestCluster::new("wait");
+    let parent = cluster.executor();
+    let over = tokio_util::sync::CancellationToken::new();
+    let lookers: Vec<_> = (0..3)
+        .map(|_| {
+            let (other, over) = (cluster.executor(), over.clone());
+            tokio::spawn(async move {
+                while !over.is_cancelled() {
+                    look(&other, "worker-1").await;
+                }
+            })
+        })
+        .collect();
+    for life in 1..=LIVES {
+        cluster.start(&parent, "worker-1", life).await;
+        assert_eq!(parent.execute(term(1), &kill("worker-1", life)).await, OrderResult::Done);
+        let ended = until(async || look(&parent, "worker-1").await.found.ended == Some(Ending::Signalled(9)));
+        assert!(tokio::time::timeout(PATIENCE / 2, ended).await.is_ok(), "{life}: {}", cluster.events());
+    }
+    over.cancel();
+    for looker in lookers {
+        looker.await.unwrap();
+    }
+    let events = cluster.events();
+    assert_eq!(events.matches("\"event\":\"started\"").count(), LIVES as usize, "{events}");
+    assert!(!events.contains("nobody saw how"), "{events}");
+}
+
 #[tokio::test]
 async fn a_second_executor_adopts_watches_and_kills() {
     let cluster = TestCluster::new("wait");
