@@ -147,16 +147,16 @@ impl Inner {
         loop {
             match self.look_once(spec, record, heads) {
                 Ok(found) => return found,
-                Err(later) => record = later,
+                Err(later) => record = *later,
             }
         }
     }
 
     /// What a record means now. If somebody has started the process again meanwhile, their record, of which nothing is known
     /// yet: what was seen is true of the life before.
-    fn look_once(self: &Arc<Self>, spec: &ProcessSpec, seen: Record, heads: &[Member]) -> Result<Found, Record> {
+    fn look_once(self: &Arc<Self>, spec: &ProcessSpec, seen: Record, heads: &[Member]) -> Result<Found, Box<Record>> {
         let of = seen.incarnation;
-        let unless_later = |record: Record| if record.incarnation > of { Err(record) } else { Ok(record) };
+        let unless_later = |record: Record| if record.incarnation > of { Err(Box::new(record)) } else { Ok(record) };
         let mut record = seen;
         if let Some(life) = record.living() {
             record = unless_later(match self.fate(&record, life) {
