@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::reading_args::ReadingArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenaz_client::limits as client_limits;
 use tenaz_runtime::format::Format;
@@ -206,7 +207,7 @@ pub(crate) struct SqlArgs {
     /// The query, or several separated by `;`; `-` reads standard input.
     #[arg(value_name = "SQL", conflicts_with = "file", allow_hyphen_values = true)]
     pub(crate) sql: Option<String>,
-    /// The directory with the CSV files, or one CSV file.
+    /// The directory with the CSV files, or one file, plain or compressed; `-` reads data from standard input.
     #[arg(long, value_name = "DIR", env = "TENAZ_DATA")]
     pub(crate) data: PathBuf,
     /// Read the queries from this file; `-` is standard input.
@@ -219,6 +220,8 @@ pub(crate) struct SqlArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
 }
 
 #[derive(Debug, Args)]
@@ -233,6 +236,8 @@ pub(crate) struct InitArgs {
     /// Replace the file if it is there.
     #[arg(long)]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
 }
 
 #[derive(Debug, Args)]

@@ -52,7 +52,7 @@ impl Fetcher {
         };
         let (rows, end) = loop {
             match read() {
-                Err(error) if self.running.load(Ordering::Relaxed) && is_temporary(&error) => {}
+                Err(error) if self.running.load(Ordering::Relaxed) && is_away(&error) => {}
                 other => break other?,
             }
         };
@@ -134,8 +134,9 @@ pub(crate) fn check(answer: &Answer, rows: u64, fingerprint: Option<&str>) -> Re
     }
 }
 
-fn is_temporary(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<Error>().is_some_and(Error::is_temporary)
+/// Whether no gateway was of use. A job that failed is over, whatever the class of its end.
+fn is_away(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Error::Away { .. }))
 }
 
 fn fault(text: String) -> anyhow::Error {

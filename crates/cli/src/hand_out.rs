@@ -22,8 +22,8 @@ use crate::summary::{Summary, closing_lines};
 pub(crate) enum Target {
     /// Files in a directory.
     Dir(PathBuf, Format),
-    /// Everything to standard output, at the end.
-    Screen(Format),
+    /// Everything to standard output, at the end: so many rows of each answer, or all of them if that is 0.
+    Screen(Format, u64),
     /// The rows of the only query to standard output, as soon as they are known.
     Stream(Format),
 }
@@ -50,7 +50,7 @@ impl Target {
             return Err(Usage(text).into());
         }
         match format {
-            Format::Table | Format::Markdown => Ok(Self::Screen(format)),
+            Format::Table | Format::Markdown => Ok(Self::Screen(format, args.rows)),
             _ if workload.queries.len() == 1 => Ok(Self::Stream(format)),
             _ => {
                 let text = format!(
@@ -68,7 +68,7 @@ impl Target {
     pub(crate) fn prepare(&self) -> Result<Option<OutDir>> {
         match self {
             Self::Dir(dir, _) => Ok(Some(OutDir::create(dir)?)),
-            Self::Screen(_) | Self::Stream(_) => Ok(None),
+            Self::Screen(..) | Self::Stream(_) => Ok(None),
         }
     }
 }
@@ -80,7 +80,6 @@ pub(crate) struct HandOut<'a> {
     pub(crate) target: &'a Target,
     pub(crate) stream: Option<&'a RowStream>,
     pub(crate) bad: &'a BadRecords<'a>,
-    pub(crate) args: &'a OutputArgs,
 }
 
 impl HandOut<'_> {
@@ -91,7 +90,7 @@ impl HandOut<'_> {
         }
         match (self.target, out) {
             (Target::Dir(_, format), Some(out)) => self.write_files(out, *format, outcome)?,
-            (Target::Screen(format), _) => show(outcome, *format, self.args.rows)?,
+            (Target::Screen(format, rows), _) => show(outcome, *format, *rows)?,
             _ => {}
         }
         self.tell(outcome, screen);
@@ -123,7 +122,10 @@ impl HandOut<'_> {
     }
 
     fn tell(&self, outcome: &Outcome, screen: &Screen) {
-        let out: Option<&Path> = self.args.out.as_deref();
+        let out: Option<&Path> = match self.target {
+            Target::Dir(dir, _) => Some(dir),
+            Target::Screen(..) | Target::Stream(_) => None,
+        };
         self.bad.tell_rest(out.is_some());
         screen.say(&format!("\n{}", closing_lines(outcome)));
         if self.stream.is_some_and(RowStream::is_unordered) {

@@ -11,6 +11,7 @@ mod out_dir;
 mod outcome;
 mod process;
 mod progress;
+mod reading_args;
 mod row_stream;
 mod screen;
 mod stop;
@@ -46,10 +47,10 @@ fn main() -> ExitCode {
         Command::Sql(args) => commands::sql::sql(&args, &screen),
         Command::Init(args) => commands::init::init(&args, &screen),
         Command::Explain(args) => commands::explain::explain(&args, &screen),
-        Command::Gateway(args) => commands::gateway::gateway(&args),
-        Command::Worker(args) => commands::worker::worker(&args),
-        Command::Supervisor(args) => commands::supervisor::supervisor(&args),
-        Command::Broker(args) => commands::broker::broker(&args),
+        Command::Gateway(args) => commands::gateway::gateway(&args, &screen),
+        Command::Worker(args) => commands::worker::worker(&args, &screen),
+        Command::Supervisor(args) => commands::supervisor::supervisor(&args, &screen),
+        Command::Broker(args) => commands::broker::broker(&args, &screen),
         Command::Up(args) => commands::up::up(&args, &screen),
         Command::Status(args) => commands::status::status(&args, &screen),
         Command::Down(args) => commands::down::down(&args, &screen),

@@ -13,13 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cluster_args::{BrokerArgs, LogArgs, LogFormat, VitalsArgs};
 use crate::outcome::Usage;
+use crate::screen::Screen;
 
-/// Runs a process until it ends or is told to stop.
-pub(crate) fn run<F>(log: &LogArgs, work: impl FnOnce(CancellationToken) -> F) -> Result<()>
+/// Runs a process until it ends or is told to stop. `--quiet` leaves nothing but errors in its log.
+pub(crate) fn run<F>(log: &LogArgs, screen: &Screen, work: impl FnOnce(CancellationToken) -> F) -> Result<()>
 where
     F: Future<Output = Result<()>>,
 {
-    start_log(log)?;
+    start_log(log, screen.is_quiet())?;
     run_quietly(work)
 }
 
@@ -57,16 +58,6 @@ pub(crate) async fn link(args: &BrokerArgs, what: &str) -> Result<Link> {
     Ok(Link::open(LinkSettings { broker, names, connection_name }).await?)
 }
 
-/// What a process that is told nothing by its environment knows of itself.
-#[derive(Debug)]
-pub(crate) struct Own {
-    pub(crate) name: ProcessName,
-    pub(crate) incarnation: Incarnation,
-    pub(crate) cluster: ClusterId,
-    pub(crate) key: Key,
-    pub(crate) supervisors: Vec<String>,
-}
-
 /// Begins to show the process to supervisors, and on `http` to everybody.
 pub(crate) async fn vitals(args: &VitalsArgs, role: ProcessRole, http: Option<SocketAddr>) -> Result<Arc<Vitals>> {
     let usage = |error: tenaz_vitals::Error| Usage(error.to_string());
@@ -91,18 +82,7 @@ pub(crate) async fn vitals(args: &VitalsArgs, role: ProcessRole, http: Option<So
 }
 
 /// The same for a process that knows its name and its cluster by itself.
-pub(crate) async fn own_vitals(
-    args: &VitalsArgs,
-    role: ProcessRole,
-    own: Own,
-    http: Option<SocketAddr>,
-) -> Result<Arc<Vitals>> {
-    let identity = Identity { cluster: own.cluster, name: own.name, role, incarnation: own.incarnation };
-    let (key, every) = (Some(own.key), args.heartbeat_every);
-    start_vitals(VitalsSettings { identity, key, supervisors: own.supervisors, every, http }).await
-}
-
-async fn start_vitals(settings: VitalsSettings) -> Result<Arc<Vitals>> {
+pub(crate) async fn start_vitals(settings: VitalsSettings) -> Result<Arc<Vitals>> {
     let vitals = Vitals::start(settings).await.map_err(|error| match error {
         tenaz_vitals::Error::Setting { .. } => anyhow::Error::from(Usage(error.to_string())),
         error => error.into(),
@@ -133,10 +113,11 @@ pub(crate) fn patience(args: &BrokerArgs) -> Patience {
     Patience { idle: args.expire, results: args.keep }
 }
 
-fn start_log(args: &LogArgs) -> Result<()> {
+fn start_log(args: &LogArgs, is_quiet: bool) -> Result<()> {
+    let wanted = if is_quiet { "error" } else { &args.log };
     // The AMQP client logs as errors what is expected here, such as a queue that is gone.
-    let filter = tracing_subscriber::EnvFilter::try_new(format!("lapin=off,{}", args.log))
-        .map_err(|e| Usage(format!("--log {:?} is no filter: {e}; write error, warn, info or debug", args.log)))?;
+    let filter = tracing_subscriber::EnvFilter::try_new(format!("lapin=off,{wanted}"))
+        .map_err(|e| Usage(format!("--log {wanted:?} is no filter: {e}; write error, warn, info or debug")))?;
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -167,4 +148,45 @@ fn stop_on_signals(stop: &CancellationToken) -> Result<()> {
         }
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use tenaz_supervisor::command::{MARKS, ProcessCommand};
+    use tenaz_supervisor::{Config, Home};
+
+    use super::*;
+    use crate::args::Cli;
+
+    const CLUSTER: &str = "name = \"test\"\nbroker-node = { machine = \"here\", port = 5673 }\n\
+        [[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\nworkers = 1\ngateways = [\"127.0.0.1:7400\"]\n\
+        [[supervisor]]\nid = 1\nmachine = \"here\"\nlisten = \"127.0.0.1:7501\"\n";
+
+    /// What a supervisor tells a process by its environment and its command line is what the process can be told.
+    #[test]
+    fn a_process_has_an_option_for_everything_that_supervisors_tell_it() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let home = Home::create(dir.path()).expect("a home");
+        let config = Config::parse(CLUSTER, "cluster.toml").expect("a description");
+        let specs = config.processes();
+        assert_eq!(specs.len(), ProcessRole::ALL.len(), "one of each role");
+        for spec in specs {
+            let command = ProcessCommand::new("tenaz".into(), &home, &config, &spec, Incarnation(1));
+            let cli = Cli::command();
+            let role = cli.find_subcommand(spec.role.as_str()).expect("a subcommand");
+            let known: Vec<_> = role.get_arguments().filter_map(clap::Arg::get_env).collect();
+            for (name, _) in command.environment.iter().filter(|(name, _)| !MARKS.contains(name)) {
+                assert!(known.contains(&name.as_ref()), "{}: {name} has no effect", spec.role);
+            }
+            let line = std::iter::once("tenaz".into()).chain(command.arguments);
+            // The broker's address, with its password, is in the environment.
+            let needed = match spec.role {
+                ProcessRole::Worker | ProcessRole::Gateway => vec!["--broker", "amqp://localhost"],
+                ProcessRole::Supervisor | ProcessRole::Broker => Vec::new(),
+            };
+            let parsed = Cli::command().try_get_matches_from(line.chain(needed.into_iter().map(Into::into)));
+            assert!(parsed.is_ok(), "{}: {}", spec.role, parsed.expect_err("seen"));
+        }
+    }
 }

@@ -17,6 +17,11 @@ impl Screen {
         Self { quiet, terminal: std::io::stderr().is_terminal(), bars: Mutex::new(None) }
     }
 
+    /// Whether nothing but errors may be said.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Whether progress may be drawn.
     pub(crate) fn shows_progress(&self) -> bool {
         self.terminal && !self.quiet

@@ -19,11 +19,27 @@ pub(crate) struct ClusterArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tenaz up\n  tenaz up --workers 4 --gateways 2\n  tenaz up --broker amqp://user:password@localhost:5672\n  tenaz up --detach && tenaz status && tenaz down\n  tenaz up --config cluster.toml --machine a\n\nWithout --broker it runs a private RabbitMQ node of its own, found on this machine, next to whatever else runs here.\nWithout options that describe a cluster, one that was here before comes back as its cluster.toml says.\nCtrl-C stops everything in order. Whatever dies meanwhile is started again."
+    after_help = "Examples:\n  tenaz up\n  tenaz up --workers 4 --gateways 2\n  tenaz up --broker amqp://user:password@localhost:5672\n  tenaz up --detach && tenaz status && tenaz down\n  tenaz up --config cluster.toml --machine a\n\nWithout --broker it runs a private RabbitMQ node of its own, found on this machine, next to whatever else runs here.\nA cluster that was here before comes back as its cluster.toml says, with what the options change; the rest stays as it was.\nCtrl-C stops everything in order. Whatever dies meanwhile is started again."
 )]
 pub(crate) struct UpArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    #[command(flatten)]
+    pub(crate) described: DescriptionArgs,
+    /// Start what this file describes, instead of what the options say.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["workers", "gateways", "supervisors", "broker", "prefix", "port", "threads"])]
+    pub(crate) config: Option<PathBuf>,
+    /// Which machine of that file this is [default: the only one].
+    #[arg(long, value_name = "NAME", requires = "config")]
+    pub(crate) machine: Option<String>,
+    /// Come back when everything is ready, and leave it running.
+    #[arg(long)]
+    pub(crate) detach: bool,
+}
+
+/// What a cluster is to be. The defaults are those of a new one; of one that was here before, what is not mentioned stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub(crate) struct DescriptionArgs {
     /// How many workers [default: 2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=512))]
     pub(crate) workers: Option<u16>,
@@ -45,22 +61,12 @@ pub(crate) struct UpArgs {
     /// Working threads of each worker [default: one per core].
     #[arg(long, value_name = "N", env = "TENAZ_THREADS", value_parser = threads)]
     pub(crate) threads: Option<usize>,
-    /// Start what this file describes, instead of what the options say.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["workers", "gateways", "supervisors", "broker", "prefix", "port", "threads"])]
-    pub(crate) config: Option<PathBuf>,
-    /// Which machine of that file this is [default: the only one].
-    #[arg(long, value_name = "NAME", requires = "config")]
-    pub(crate) machine: Option<String>,
-    /// Come back when everything is ready, and leave it running.
-    #[arg(long)]
-    pub(crate) detach: bool,
 }
 
-impl UpArgs {
-    /// Whether an option says what the cluster is to be.
-    pub(crate) fn describes(&self) -> bool {
-        let numbers = [self.workers, self.gateways, self.supervisors, self.port].iter().any(Option::is_some);
-        numbers || self.broker.is_some() || self.prefix.is_some() || self.threads.is_some()
+impl DescriptionArgs {
+    /// Whether an option says anything about what the cluster is to be.
+    pub(crate) fn mentions_anything(&self) -> bool {
+        *self != Self::default()
     }
 }
 
@@ -89,13 +95,16 @@ pub(crate) enum StatusFormat {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tenaz down\n  tenaz down --cluster /srv/tenaz --keep\n\nLeaves no process, no queue and no port. Logs and events stay in the directory."
+    after_help = "Examples:\n  tenaz down\n  tenaz down --cluster /srv/tenaz --discard-jobs\n\nLeaves no process and no port. Jobs and results stay on the broker for the next `tenaz up`, unless --discard-jobs says\notherwise. Logs and events stay in the directory."
 )]
 pub(crate) struct DownArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
-    /// Leave jobs and their results on the broker, for the next `tenaz up`.
+    /// Throw jobs and their results away, finished or not: no queue stays on the broker.
     #[arg(long)]
+    pub(crate) discard_jobs: bool,
+    /// What happens anyway; scripts of earlier versions say it.
+    #[arg(long, hide = true, conflicts_with = "discard_jobs")]
     pub(crate) keep: bool,
     /// How long processes may finish what they have begun.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
@@ -149,8 +158,9 @@ pub(crate) struct SupervisorArgs {
     /// Only check cluster.toml and the key.
     #[arg(long)]
     pub(crate) check: bool,
-    #[command(flatten)]
-    pub(crate) vitals: VitalsArgs,
+    /// Which of its lives this is [default: one more than the last].
+    #[arg(long, value_name = "NUMBER", env = "TENAZ_INCARNATION", hide = true)]
+    pub(crate) incarnation: Option<u64>,
     #[command(flatten)]
     pub(crate) http: HttpArgs,
     #[command(flatten)]

@@ -21,6 +21,7 @@ use fake::{Asked, Reply, Server};
 use program::{Finished, command, files, run_coffee, summary, tenaz};
 use serde_json::{Value, json};
 use shop::{Shop, TRANSACTIONS, transaction};
+use tenaz_core::ChunkDigest;
 
 const JOB: &str = "00000000000000ff";
 const AT: &str = "2024-02-02 12:00:00";
@@ -58,7 +59,7 @@ enum Fault {
     /// Cut after so many parts in a hundred.
     CutAt(usize),
     WrongFingerprint,
-    Failed,
+    Failed(&'static str),
 }
 
 type Shared = Arc<Mutex<Cluster>>;
@@ -104,6 +105,14 @@ impl Cluster {
                 let missing = json!({"tables": [{"name": "transactions", "closed": closed, "missing": missing}]});
                 Reply::json(200, &missing.to_string())
             }
+            ("GET", ["jobs", _, "tables", table, "digests"]) => {
+                let from: u64 = asked.path.split_once("from=").unwrap().1.parse().unwrap();
+                let end = self.chunks.keys().filter(|(of, _)| of == table).map(|(_, n)| n + 1).max().unwrap_or(0);
+                let chunk = |n| self.chunks.get(&((*table).to_owned(), n));
+                let digests: Vec<Option<ChunkDigest>> =
+                    (from..end).map(|n| chunk(n).map(|body| ChunkDigest::of(body))).collect();
+                Reply::json(200, &json!({"digests": digests}).to_string())
+            }
             ("PUT", ["jobs", _, "tables", table, "chunks", n]) => {
                 self.chunks.insert(((*table).to_owned(), n.parse().unwrap()), asked.body.clone());
                 Reply::json(200, "{\"chunk\":0,\"status\":\"received\"}")
@@ -133,12 +142,18 @@ impl Cluster {
             "tables": [{"name": "transactions", "records": table["records"], "accepted": table["accepted"],
                 "rejected": table["rejected"], "reasons": table["rejected_by_reason"], "bytes": table["bytes"]}],
         });
-        let fails = self.faults.iter().any(|fault| matches!(fault, Fault::Failed));
+        let fails = self.faults.iter().find_map(|fault| match fault {
+            Fault::Failed(class) => Some(class),
+            _ => None,
+        });
         let chunks = self.closed.get("transactions").map_or(u64::MAX, |closed| closed["chunks"].as_u64().unwrap());
         let (state, results, error) = match ((self.chunks.len() as u64) < chunks, fails) {
             (true, _) => ("uploading", Value::Null, Value::Null),
-            (_, true) => ("failed", Value::Null, json!({"code": "task", "text": "chunk 3 of transactions is cursed"})),
-            (_, false) => ("done", results, Value::Null),
+            (_, Some(class)) => {
+                let error = json!({"code": "task", "text": "chunk 3 of transactions is cursed", "class": class});
+                ("failed", Value::Null, error)
+            }
+            (_, None) => ("done", results, Value::Null),
         };
         json!({"job": JOB, "workload": "coffee", "state": state, "partitions": 1, "chunk_bytes": 4096,
             "spec": {"workload": request["workload"], "queries": request["queries"], "strict": false,
@@ -272,11 +287,13 @@ fn rows_with_another_fingerprint_are_withheld() {
 }
 
 #[test]
-fn a_failed_job_exits_1_with_the_reason() {
+fn a_failed_job_says_why_and_exits_by_the_class_of_its_end() {
     let shop = shop();
-    let cluster = cluster(&shop, vec![Fault::Failed]);
-    let server = gateway(&cluster);
-    submit(&shop, &server.url, &["--quiet"]).must(1).says(&["failed: chunk 3 of transactions is cursed"]);
+    for (class, code) in [("data", 1), ("query", 1), ("bug", 1), ("process", 75), ("broker", 75)] {
+        let cluster = cluster(&shop, vec![Fault::Failed(class)]);
+        let server = gateway(&cluster);
+        submit(&shop, &server.url, &["--quiet"]).must(code).says(&["failed: chunk 3 of transactions is cursed"]);
+    }
 }
 
 #[test]

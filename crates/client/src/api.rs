@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tenaz_core::{ChunkDigest, FaultClass};
 pub use tenaz_core::{FileEntry, WorkloadText};
 
 use crate::Ranges;
@@ -129,13 +130,32 @@ pub(crate) struct JobLines {
     pub(crate) jobs: Vec<JobLine>,
 }
 
-/// A code for programs and a text for people.
+/// What a job waits for: a code for programs and a text for people.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Told {
     /// The stable code.
     pub code: String,
     /// The text.
     pub text: String,
+}
+
+/// Why a job failed, or why a stream of rows has no end.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct ErrorRecord {
+    /// The stable code.
+    pub code: String,
+    /// The text.
+    pub text: String,
+    /// Whose fault it is. Gateways that do not say are older than classes; they told of jobs that failed for good.
+    #[serde(default = "class_of_old_records")]
+    pub class: FaultClass,
+    /// How the job ended, if that is the reason. Otherwise the gateway could not do it, and another one may.
+    #[serde(default)]
+    pub state: Option<State>,
+}
+
+fn class_of_old_records() -> FaultClass {
+    FaultClass::Data
 }
 
 /// The end of a query.
@@ -199,7 +219,7 @@ pub struct Job {
     pub waiting_for: Option<Told>,
     /// Why it failed.
     #[serde(default)]
-    pub error: Option<Told>,
+    pub error: Option<ErrorRecord>,
     /// When it is done.
     #[serde(default)]
     pub results: Option<Results>,
@@ -224,6 +244,13 @@ pub struct Missing {
     pub tables: Vec<TableMissing>,
 }
 
+/// Digests of a table's chunks.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct Digests {
+    /// From the chunk asked for on; null: no such chunk was received.
+    pub(crate) digests: Vec<Option<ChunkDigest>>,
+}
+
 /// What a table consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Finish {
@@ -239,6 +266,9 @@ pub struct Finish {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Problem {
     pub(crate) code: String,
+    /// Proxies and old gateways do not say.
+    #[serde(default)]
+    pub(crate) class: Option<FaultClass>,
     #[serde(default)]
     pub(crate) title: String,
     #[serde(default)]

@@ -1,10 +1,11 @@
 //! One function per request of the HTTP API.
 
 use serde::de::DeserializeOwned;
+use tenaz_core::ChunkDigest;
 use ureq::http::{Method, Response};
 use ureq::{Body, BodyReader};
 
-use crate::api::{Finish, Job, JobLine, JobLines, Missing, NewJob, NewJobAnswer, TableMissing};
+use crate::api::{Digests, Finish, Job, JobLine, JobLines, Missing, NewJob, NewJobAnswer, TableMissing};
 use crate::gateways::{Ask, ReadError, percent_encoded};
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::{Compression, Error, Gateways};
@@ -56,6 +57,13 @@ impl Gateways {
             let what = format!("asked what is missing of table {table}, it speaks of other tables");
             Error::NotAGateway { url: self.url(at).to_owned(), what }
         })
+    }
+
+    /// The digests of chunks that the cluster has of a table, from one on, as many as the gateway likes to tell.
+    pub(crate) fn digests(&self, job: &str, table: &str, from: u64) -> Result<Vec<Option<ChunkDigest>>, Error> {
+        let rest = format!("/tables/{}/digests?from={from}", percent_encoded(table));
+        let (page, _): (Digests, _) = self.ask(&Ask::job(Method::GET, job, &rest), json)?;
+        Ok(page.digests)
     }
 
     /// Sends a chunk. When this returns, the cluster has it.

@@ -1,11 +1,12 @@
-//! The chunks of a table: cut and numbered exactly as `tenaz run` does, by anybody who has the files.
+//! The chunks of a table: cut at the same places and numbered alike whenever its files are read.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, copy, sink};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tenaz_core::limits::MAX_CHUNKS;
 use tenaz_csv::{Chunk, Chunker, Layout};
+use tenaz_source::{FileFormat, Opened};
 
 use crate::Error;
 
@@ -18,6 +19,8 @@ pub struct SourceFile {
     pub name: String,
     /// Its size when it was found.
     pub bytes: u64,
+    /// Columns whose value stands in its path.
+    pub constants: Vec<(String, String)>,
 }
 
 /// The files of a table, in their order.
@@ -27,6 +30,8 @@ pub struct TableFiles {
     pub name: String,
     /// The shape of a record.
     pub layout: Arc<Layout>,
+    /// How the files are written.
+    pub format: FileFormat,
     /// Its files.
     pub files: Vec<SourceFile>,
 }
@@ -37,9 +42,14 @@ impl TableFiles {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// More chunks than there can be: two neighbours of one file together are larger than `chunk_bytes`.
+    /// More chunks than there can be: two neighbours of one file together are larger than `chunk_bytes`. A file that has to be
+    /// unpacked or rewritten may have any number of them.
     pub fn most_chunks(&self, chunk_bytes: u64) -> u64 {
-        self.files.iter().map(|file| 2 * file.bytes.div_ceil(chunk_bytes.max(1)) + 2).sum()
+        let of_file = |file: &SourceFile| match open(file, &self.format) {
+            Ok(Opened::Plain(_)) => 2 * file.bytes.div_ceil(chunk_bytes.max(1)) + 2,
+            Ok(Opened::Stream { .. }) | Err(_) => MAX_CHUNKS,
+        };
+        self.files.iter().fold(0, |most, file| of_file(file).saturating_add(most)).min(MAX_CHUNKS)
     }
 }
 
@@ -75,11 +85,20 @@ impl Place {
     /// The chunk's bytes, once more.
     pub(crate) fn read(&self, table: &TableFiles) -> Result<Vec<u8>, Error> {
         let file = &table.files[self.file as usize];
+        let opened = open(file, &table.format)?;
         let read = || {
-            let mut open = File::open(&file.path)?;
-            open.seek(SeekFrom::Start(self.byte))?;
             let mut data = vec![0; self.length as usize];
-            open.read_exact(&mut data)?;
+            match opened {
+                Opened::Plain(mut open) => {
+                    open.seek(SeekFrom::Start(self.byte))?;
+                    open.read_exact(&mut data)?;
+                }
+                // A stream has no other way to a place than from its beginning.
+                Opened::Stream { mut reader, .. } => {
+                    copy(&mut (&mut reader).take(self.byte), &mut sink())?;
+                    reader.read_exact(&mut data)?;
+                }
+            }
             Ok(data)
         };
         read().map_err(|source| Error::Unreadable { path: file.path.clone(), source })
@@ -91,7 +110,7 @@ pub(crate) struct Cutter<'a> {
     table: &'a TableFiles,
     chunk_bytes: usize,
     file: usize,
-    open: Option<Chunker<File>>,
+    open: Option<Chunker<Box<dyn Read + Send>>>,
     counted: u64,
     number: u64,
 }
@@ -108,7 +127,8 @@ impl<'a> Cutter<'a> {
                 Some(chunker) => chunker,
                 None => {
                     self.counted = 0;
-                    Chunker::new(open(file)?, &self.table.layout, self.chunk_bytes)
+                    let reader = open(file, &self.table.format)?.into_reader();
+                    Chunker::new(reader, &self.table.layout, self.chunk_bytes)
                 }
             };
             if let Some(chunk) = chunker.next_chunk().map_err(|source| of_file(file, source))? {
@@ -126,8 +146,11 @@ impl<'a> Cutter<'a> {
     }
 }
 
-pub(crate) fn open(file: &SourceFile) -> Result<File, Error> {
-    File::open(&file.path).map_err(|source| Error::Unreadable { path: file.path.clone(), source })
+pub(crate) fn open(file: &SourceFile, format: &FileFormat) -> Result<Opened, Error> {
+    tenaz_source::open(&file.path, format, &file.constants).map_err(|source| match source {
+        tenaz_source::Error::Io(source) => Error::Unreadable { path: file.path.clone(), source },
+        source => Error::Source { path: file.path.clone(), source },
+    })
 }
 
 pub(crate) fn of_file(file: &SourceFile, source: tenaz_csv::Error) -> Error {
@@ -156,12 +179,13 @@ mod tests {
             let name = format!("t_{index}.csv");
             let path = dir.join(&name);
             std::fs::write(&path, text).unwrap();
-            SourceFile { path, name, bytes: text.len() as u64 }
+            SourceFile { path, name, bytes: text.len() as u64, constants: Vec::new() }
         };
         let layout = Layout::new(vec![Column::new("a", Kind::Text), Column::new("b", Kind::Text)]);
         TableFiles {
             name: "t".to_owned(),
             layout: Arc::new(layout),
+            format: FileFormat { has_header: true, ..FileFormat::default() },
             files: texts.iter().enumerate().map(file).collect(),
         }
     }

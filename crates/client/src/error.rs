@@ -1,5 +1,9 @@
 use std::path::PathBuf;
 
+use tenaz_core::{Classified, FaultClass};
+
+use crate::api::ErrorRecord;
+
 /// Why the client gave up, by whose fault it is.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -32,6 +36,8 @@ pub enum Error {
         status: u16,
         /// The stable code of the reason.
         code: String,
+        /// Whose fault it is; never a temporary class, because those requests are repeated.
+        class: FaultClass,
         /// What happened and what to do.
         detail: String,
     },
@@ -58,6 +64,8 @@ pub enum Error {
         job: String,
         /// The stable code of the reason.
         code: String,
+        /// Whose fault it is.
+        class: FaultClass,
         /// What happened.
         text: String,
     },
@@ -80,6 +88,14 @@ pub enum Error {
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
+    },
+    /// A data file cannot be read as CSV at all.
+    #[error("{}: {source}", .path.display())]
+    Source {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead, and what to do.
+        source: tenaz_source::Error,
     },
     /// A data file cannot be what the workload says.
     #[error("{}: {source}", .path.display())]
@@ -109,6 +125,23 @@ pub enum Error {
         /// How it differs.
         what: String,
     },
+    /// A file was changed after a part of it had been sent.
+    #[error(
+        "{file} was changed since job {job} was begun: chunk {chunk} of table {table}, from line {line}, has other bytes than \
+         those that the cluster has; bring the old file back and resume, or submit the job again"
+    )]
+    ChunkChanged {
+        /// The job.
+        job: String,
+        /// The file.
+        file: String,
+        /// Its table.
+        table: String,
+        /// The chunk.
+        chunk: u64,
+        /// The line where the chunk begins.
+        line: u64,
+    },
     /// A chunk cannot be compressed.
     #[error("a chunk cannot be compressed: {0}")]
     Compress(std::io::Error),
@@ -121,13 +154,39 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the same command may succeed later.
-    pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Away { .. })
+    /// The end of a job that failed.
+    pub(crate) fn failed(job: &str, error: ErrorRecord) -> Self {
+        let ErrorRecord { code, text, class, .. } = error;
+        Self::Failed { job: job.to_owned(), code, class, text }
     }
 
     /// Whether the job is over, or was never there: there is nothing to resume.
     pub fn is_end_of_job(&self) -> bool {
         matches!(self, Self::NoJob { .. } | Self::Failed { .. } | Self::Cancelled { .. } | Self::Expired { .. })
+    }
+}
+
+impl Classified for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Away { .. } => FaultClass::Broker,
+            Self::Refused { class, .. } | Self::Failed { class, .. } => *class,
+            Self::Address { .. }
+            | Self::Unauthorized { .. }
+            | Self::NotAGateway { .. }
+            | Self::NoJob { .. }
+            | Self::Cancelled { .. } => FaultClass::Query,
+            Self::Expired { .. } | Self::Changed { .. } | Self::OtherFiles { .. } | Self::ChunkChanged { .. } => {
+                FaultClass::Data
+            }
+            Self::Unreadable { source, .. } => FaultClass::of_system_error(source, FaultClass::Data),
+            Self::File { source, .. } => source.class(),
+            Self::Source { source, .. } => source.class(),
+            // Compression writes to memory only.
+            Self::Compress(_) | Self::Fault(_) => FaultClass::Bug,
+            // Another client may go on with the job. Programs that were stopped by their user look for this variant before
+            // they ask for its class.
+            Self::Stopped => FaultClass::Process,
+        }
     }
 }

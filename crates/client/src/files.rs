@@ -54,7 +54,8 @@ pub fn check_manifest(job: &str, entries: &[FileEntry], tables: &[TableFiles]) -
 pub fn check_headers(tables: &[TableFiles]) -> Result<(), Error> {
     for table in tables {
         for file in &table.files {
-            let mut chunker = Chunker::new(open(file)?, &table.layout, limits::MIN_CHUNK_BYTES);
+            let reader = open(file, &table.format)?.into_reader();
+            let mut chunker = Chunker::new(reader, &table.layout, limits::MIN_CHUNK_BYTES);
             chunker.next_chunk().map_err(|source| of_file(file, source))?;
         }
     }
@@ -94,10 +95,11 @@ mod tests {
         names.sort();
         let file = |name: String| {
             let path = dir.join(&name);
-            SourceFile { bytes: path.metadata().unwrap().len(), path, name }
+            SourceFile { bytes: path.metadata().unwrap().len(), path, name, constants: Vec::new() }
         };
         let layout = Arc::new(Layout::new(vec![Column::new("a", Kind::Text)]));
-        vec![TableFiles { name: "t".to_owned(), layout, files: names.into_iter().map(file).collect() }]
+        let format = tenaz_source::FileFormat { has_header: true, ..Default::default() };
+        vec![TableFiles { name: "t".to_owned(), layout, format, files: names.into_iter().map(file).collect() }]
     }
 
     #[test]

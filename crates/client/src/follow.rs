@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use tenaz_core::FaultClass;
+
 use crate::api::{Job, State};
 use crate::limits::{LOOK_EVERY, TICK};
 use crate::upload::Upload;
@@ -70,15 +72,21 @@ impl Submission {
             if self.gateways.is_stopping() {
                 return Err(Error::Stopped.into());
             }
+            let failure = self.upload.take_failure();
+            if let Some(error @ Error::ChunkChanged { .. }) = failure {
+                return Err(error.into());
+            }
+            // The answers of a job that is resumed are those of the files here only if these are as they were.
             if let Some(job) = &glance.job
                 && ended(job)?
+                && (failure.is_some() || self.upload.has_cut_all())
             {
                 return Ok(glance.job);
             }
             if until == Until::Uploaded && glance.complete {
                 return Ok(glance.job);
             }
-            if let Some(error) = self.upload.take_failure() {
+            if let Some(error) = failure {
                 // A job that has ended takes no more chunks: how it ended says more.
                 let job = self.gateways.job(&self.job)?;
                 return if ended(&job)? { Ok(Some(Arc::new(job))) } else { Err(error.into()) };
@@ -153,10 +161,13 @@ impl Job {
     pub fn check(&self) -> Result<(), Error> {
         let job = self.job.clone();
         match (self.state, &self.error) {
-            (State::Failed, Some(told)) => Err(Error::Failed { job, code: told.code.clone(), text: told.text.clone() }),
-            (State::Failed, None) => {
-                Err(Error::Failed { job, code: String::new(), text: "the gateway does not say why".to_owned() })
-            }
+            (State::Failed, Some(error)) => Err(Error::failed(&job, error.clone())),
+            (State::Failed, None) => Err(Error::Failed {
+                job,
+                code: String::new(),
+                class: FaultClass::Bug,
+                text: "the gateway does not say why".to_owned(),
+            }),
             (State::Cancelled, _) => Err(Error::Cancelled { job }),
             (State::Expired, _) => Err(Error::Expired { job }),
             (State::Uploading | State::Processing | State::Done | State::Unknown, _) => Ok(()),

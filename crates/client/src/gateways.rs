@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  ask ──▶ the current gateway ──answer──▶ done
-//!              │ no connection, no answer in time, 5xx: the next one becomes current
-//!              │ 429, 503: wait as long as it says
+//!              │ no connection, no answer in time, the gateway's own fault: the next one becomes current
+//!              │ the fault of the broker behind all gateways: wait as long as it says
 //!              ▼
 //!          again, until patience runs out (a full queue costs no patience: the job advances)
 //! ```
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tenaz_core::{FaultClass, ProblemCode};
 use ureq::http::{Method, Request, Response, StatusCode};
 use ureq::{Agent, Body};
 
@@ -20,11 +21,6 @@ use crate::api::Problem;
 use crate::limits::{ANSWER, CONNECT, MAX_END_BYTES, MAX_GATEWAYS, NOT_FOUND_GRACE, STREAM_SILENCE, TICK};
 use crate::patience::{Trouble, Waits};
 use crate::random::shuffle;
-
-/// Codes of refusals that pass when one waits.
-const WAIT: [&str; 5] = ["too_many_jobs", "no_workers", "broker_away", "broker_alarm", "busy"];
-/// The code of a full work queue: the gateway is well and the job advances.
-const QUEUE_FULL: &str = "queue_full";
 
 /// How to reach the gateways.
 #[derive(Debug, Clone)]
@@ -184,7 +180,7 @@ impl Gateways {
             let at = self.current.load(Ordering::Relaxed) % self.urls.len();
             let answer = self.once(&self.urls[at], ask).and_then(|response| {
                 read(&self.urls[at], response).map_err(|error| match error {
-                    ReadError::Cut(why) => Trouble::Elsewhere(format!("{}: {why}", self.urls[at])).into(),
+                    ReadError::Cut(why) => elsewhere(format!("{}: {why}", self.urls[at])).into(),
                     ReadError::Never(error) => Failed::Never(error),
                 })
             });
@@ -239,7 +235,7 @@ impl Gateways {
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
                 Failed::Never(Error::Address { url: url.to_owned(), why: error.to_string() })
             }
-            error => Trouble::Elsewhere(format!("{url} cannot be reached ({})", plain(&error))).into(),
+            error => elsewhere(format!("{url} cannot be reached ({})", plain(&error))).into(),
         })?;
         if response.status().is_success() { Ok(response) } else { Err(refusal(url, ask, response)) }
     }
@@ -281,26 +277,43 @@ fn refusal(url: &str, ask: &Ask<'_>, mut response: Response<Body>) -> Failed {
     let wait = wait.map(Duration::from_secs);
     let text = response.body_mut().with_config().limit(MAX_END_BYTES).read_to_vec().unwrap_or_default();
     let problem = serde_json::from_slice::<Problem>(&text).ok();
-    let code = problem.as_ref().map_or("", |problem| problem.code.as_str());
+    let code = problem.as_ref().and_then(|problem| ProblemCode::parse(&problem.code));
     let detail = match &problem {
         Some(Problem { detail, title, .. }) => if detail.is_empty() { title } else { detail }.clone(),
         None => format!("HTTP status {status}"),
     };
-    if code == QUEUE_FULL {
+    if code.is_some_and(ProblemCode::job_advances) {
         return Trouble::Full { wait }.into();
     }
-    if WAIT.contains(&code) || status == StatusCode::TOO_MANY_REQUESTS {
-        return Trouble::Wait { why: detail, wait }.into();
-    }
-    if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
-        return Trouble::Elsewhere(format!("{url}: {detail}")).into();
+    match class_of(status, problem.as_ref()) {
+        FaultClass::Broker => return Trouble::Wait { why: detail, wait }.into(),
+        FaultClass::Process => return Trouble::Elsewhere { why: format!("{url}: {detail}"), wait }.into(),
+        FaultClass::Bug if status.is_server_error() => return elsewhere(format!("{url}: {detail}")).into(),
+        FaultClass::Data | FaultClass::Query | FaultClass::Bug => {}
     }
     match problem {
         None => Failed::Never(Error::NotAGateway { url: url.to_owned(), what: detail }),
         Some(_) if status == StatusCode::NOT_FOUND && ask.job.is_some() => Trouble::NotFound.into(),
-        Some(problem) if problem.code == "unauthorized" => Failed::Never(Error::Unauthorized { url: url.to_owned() }),
-        Some(problem) => Failed::Never(Error::Refused { status: status.as_u16(), code: problem.code, detail }),
+        Some(_) if status == StatusCode::UNAUTHORIZED => Failed::Never(Error::Unauthorized { url: url.to_owned() }),
+        Some(problem) => {
+            let class = problem.class.unwrap_or(FaultClass::Query);
+            Failed::Never(Error::Refused { status: status.as_u16(), code: problem.code, class, detail })
+        }
     }
+}
+
+/// Whose fault a refusal is: as the gateway says, or else as the status does.
+fn class_of(status: StatusCode, problem: Option<&Problem>) -> FaultClass {
+    match problem.and_then(|problem| problem.class) {
+        Some(class) => class,
+        None if status == StatusCode::TOO_MANY_REQUESTS => FaultClass::Broker,
+        None if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => FaultClass::Process,
+        None => FaultClass::Query,
+    }
+}
+
+fn elsewhere(why: String) -> Trouble {
+    Trouble::Elsewhere { why, wait: None }
 }
 
 /// ureq's error without its own first word.
@@ -349,6 +362,40 @@ mod tests {
         for wrong in ["", "a:1", "ftp://a", "http://", "http://a/?x=1", "http://a b"] {
             assert!(matches!(checked(wrong), Err(Error::Address { .. })), "{wrong}");
         }
+    }
+
+    /// What becomes of a request that was refused so.
+    fn decision(status: u16, body: &str) -> Failed {
+        let response = Response::builder().status(status).header("retry-after", "3");
+        let response = response.body(Body::builder().data(body.to_owned())).expect("a response");
+        refusal("http://a", &Ask::new(Method::GET, "/v1/jobs".to_owned()), response)
+    }
+
+    #[test]
+    fn whether_and_where_a_request_is_repeated_follows_from_class_and_status() {
+        let of_class = |status, class: &str| decision(status, &format!(r#"{{"code":"new","class":"{class}"}}"#));
+        let three = Some(Duration::from_secs(3));
+        assert!(matches!(of_class(503, "broker"), Failed::Again(Trouble::Wait { wait, .. }) if wait == three));
+        assert!(matches!(of_class(503, "process"), Failed::Again(Trouble::Elsewhere { wait, .. }) if wait == three));
+        assert!(matches!(of_class(500, "bug"), Failed::Again(Trouble::Elsewhere { .. })));
+        for (status, class) in [(400, "query"), (409, "data"), (422, "query"), (422, "bug")] {
+            let Failed::Never(Error::Refused { class: told, .. }) = of_class(status, class) else {
+                panic!("{status} {class}")
+            };
+            assert_eq!(told.as_str(), class);
+        }
+        let full = decision(503, r#"{"code":"queue_full","class":"broker"}"#);
+        assert!(matches!(full, Failed::Again(Trouble::Full { .. })));
+    }
+
+    #[test]
+    fn a_refusal_without_a_class_is_judged_by_its_status() {
+        let plain = |status| decision(status, "a proxy says no");
+        assert!(matches!(plain(429), Failed::Again(Trouble::Wait { .. })));
+        assert!(matches!(plain(408), Failed::Again(Trouble::Elsewhere { .. })));
+        assert!(matches!(plain(502), Failed::Again(Trouble::Elsewhere { .. })));
+        assert!(matches!(plain(400), Failed::Never(Error::NotAGateway { .. })));
+        assert!(matches!(decision(401, r#"{"code":"x"}"#), Failed::Never(Error::Unauthorized { .. })));
     }
 
     #[test]

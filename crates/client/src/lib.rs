@@ -16,6 +16,7 @@
 
 pub mod api;
 mod calls;
+mod compare;
 mod compress;
 mod cut;
 mod error;

@@ -9,9 +9,9 @@ use crate::random::random_u64;
 /// Why a request must be repeated.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The gateway cannot be reached, or is in trouble itself: another one may do.
-    Elsewhere(String),
-    /// It asks to wait.
+    /// The gateway cannot be reached, or is in trouble itself: another one may do. `wait` is for when all are.
+    Elsewhere { why: String, wait: Option<Duration> },
+    /// The cluster behind all gateways is in trouble: wait.
     Wait { why: String, wait: Option<Duration> },
     /// The job's work queue is full.
     Full { wait: Option<Duration> },
@@ -40,11 +40,15 @@ impl Waits {
                 self.since = None;
                 return Ok(obeyed(wait.unwrap_or(LONGEST_WAIT / 10)));
             }
-            Trouble::Wait { wait, .. } => *wait,
-            Trouble::Elsewhere(_) | Trouble::NotFound => None,
+            Trouble::Wait { wait, .. } | Trouble::Elsewhere { wait, .. } => *wait,
+            Trouble::NotFound => None,
         };
         let chosen = self.after_failure(|| trouble.why())?;
-        Ok(asked.map_or(chosen, |wait| obeyed(wait).min(self.left())))
+        let has_untried = chosen.is_zero() && matches!(trouble, Trouble::Elsewhere { .. });
+        match asked {
+            Some(wait) if !has_untried => Ok(obeyed(wait).max(chosen).min(self.left())),
+            _ => Ok(chosen),
+        }
     }
 
     /// How long to wait after a failure: not at all before a gateway that has not been tried.
@@ -76,7 +80,7 @@ impl Waits {
 impl Trouble {
     pub(crate) fn why(&self) -> String {
         match self {
-            Self::Elsewhere(why) | Self::Wait { why, .. } => why.clone(),
+            Self::Elsewhere { why, .. } | Self::Wait { why, .. } => why.clone(),
             Self::Full { .. } => "the job's queue is full; the workers have to catch up".to_owned(),
             Self::NotFound => "the gateway has not heard of the job yet".to_owned(),
         }
@@ -106,6 +110,20 @@ mod tests {
         let (first, later): (u128, Vec<u128>) = (next(), (0..40).map(|_| next()).collect());
         assert!((50..=100).contains(&first), "{first}");
         assert!(later.iter().all(|wait| *wait <= 5000) && later[39] >= 2500, "{later:?}");
+    }
+
+    #[test]
+    fn a_gateway_in_trouble_is_left_at_once_and_asked_again_when_it_says() {
+        let mut waits = Waits::new(Duration::from_secs(1000), 2);
+        let wait = Some(Duration::from_secs(4));
+        let mut next = |trouble: &Trouble| waits.next(trouble).expect("patient").as_millis();
+        let busy = Trouble::Elsewhere { why: "busy".to_owned(), wait };
+        assert_eq!(next(&busy), 0, "the other one has not been tried");
+        assert!((2000..=4000).contains(&next(&busy)));
+        // The cluster's trouble is the same everywhere.
+        let mut waits = Waits::new(Duration::from_secs(1000), 2);
+        let away = Trouble::Wait { why: "broker".to_owned(), wait };
+        assert!((2000..=4000).contains(&waits.next(&away).expect("patient").as_millis()));
     }
 
     #[test]

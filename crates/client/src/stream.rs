@@ -4,8 +4,9 @@ use std::io::Read;
 use std::time::Instant;
 
 use serde::Deserialize;
+use tenaz_core::FaultClass;
 
-use crate::api::Told;
+use crate::api::{ErrorRecord, State};
 use crate::gateways::percent_encoded;
 use crate::limits::{MAX_END_BYTES, STREAM_LIVED};
 use crate::{Error, Gateways};
@@ -39,11 +40,8 @@ pub struct End {
 #[serde(rename_all = "snake_case")]
 enum LastLine {
     End(End),
-    Error(Told),
+    Error(ErrorRecord),
 }
-
-/// Codes of errors that another gateway may not have.
-const PASSING: [&str; 6] = ["shutting_down", "busy", "broker_away", "broker_alarm", "no_workers", "internal"];
 
 /// Reads what follows the rows: the end record.
 ///
@@ -55,10 +53,17 @@ pub fn read_end(job: &str, rest: &mut dyn Read) -> Result<End, Flow<Error>> {
     read.map_err(|error| Flow::Cut(format!("the stream of rows broke off: {error}")))?;
     match serde_json::from_slice(&line) {
         Ok(LastLine::End(end)) => Ok(end),
-        Ok(LastLine::Error(told)) if PASSING.contains(&told.code.as_str()) => Err(Flow::Cut(told.text)),
-        Ok(LastLine::Error(Told { code, text })) => Err(Flow::Stop(Error::Failed { job: job.to_owned(), code, text })),
+        Ok(LastLine::Error(error)) if may_pass(&error) => Err(Flow::Cut(error.text)),
+        Ok(LastLine::Error(error)) => Err(Flow::Stop(Error::failed(job, error))),
         Err(_) => Err(Flow::Cut("the stream of rows has no end record".to_owned())),
     }
+}
+
+/// Whether another gateway, or the same one later, may have the rows: unless the job has ended without them, and unless
+/// data or query are to blame. A bug need not be in every gateway.
+fn may_pass(error: &ErrorRecord) -> bool {
+    let is_of_gateway = matches!(error.class, FaultClass::Process | FaultClass::Broker | FaultClass::Bug);
+    error.state.is_none_or(|state| state == State::Done) && is_of_gateway
 }
 
 impl Gateways {
@@ -125,9 +130,18 @@ mod tests {
 
     #[test]
     fn an_error_record_fails_the_job_unless_it_is_the_gateways_own() {
-        let failed = end("{\"error\":{\"code\":\"task\",\"text\":\"division by zero\"}}\n");
+        let failed = end(r#"{"error":{"code":"task","text":"division by zero","class":"query","state":"failed"}}"#);
         assert!(matches!(failed, Err(Flow::Stop(Error::Failed { text, .. })) if text == "division by zero"));
-        let passing = end("{\"error\":{\"code\":\"shutting_down\",\"text\":\"bye\"}}\n");
-        assert!(matches!(passing, Err(Flow::Cut(_))));
+        for class in ["process", "broker", "bug"] {
+            let own = end(&format!(r#"{{"error":{{"code":"x","text":"bye","class":"{class}"}}}}"#));
+            assert!(matches!(own, Err(Flow::Cut(_))), "{class}");
+            let of_job = format!(r#"{{"error":{{"code":"x","text":"bye","class":"{class}","state":"failed"}}}}"#);
+            let Err(Flow::Stop(Error::Failed { class: told, .. })) = end(&of_job) else { panic!("{of_job}") };
+            assert_eq!(told.as_str(), class);
+        }
+        let gone = end(r#"{"error":{"code":"gone","text":"the job was removed","class":"query"}}"#);
+        assert!(matches!(gone, Err(Flow::Stop(_))));
+        let old = end(r#"{"error":{"code":"task","text":"division by zero"}}"#);
+        assert!(matches!(old, Err(Flow::Stop(Error::Failed { .. }))));
     }
 }

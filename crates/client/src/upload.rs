@@ -5,20 +5,29 @@
 //!             │ a few chunks at a time
 //!             ▼
 //!  senders: PUT, repeated until a gateway has it
+//!  carer, while they send: what got lost of tables that are closed is sent again
 //! ```
+//!
+//! The carer is needed because a sender may wait for a work queue that is full until the workers have the rows of another table:
+//! if a broker loses just those, nobody else would ever send them again.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use crate::api::Finish;
 use crate::calls::ChunkPlace;
+use crate::compare::{Comparison, changed};
 use crate::cut::{Cutter, Place, TableFiles};
 use crate::limits::{MAX_PARALLEL, MISSING_AGAIN, MISSING_EVERY, TICK};
 use crate::{Compression, Error, Gateways, Ranges};
+
+/// The code of a chunk that the cluster has with other bytes.
+const CHUNK_CONFLICT: &str = "chunk_conflict";
 
 /// How to send.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +55,9 @@ pub(crate) struct Upload {
     shared: Arc<Shared>,
 }
 
+/// Where the chunks of a closed table are, and what it was closed with.
+type ClosedFiles = Arc<(Vec<Place>, Finish)>;
+
 #[derive(Debug)]
 struct Shared {
     gateways: Arc<Gateways>,
@@ -56,6 +68,14 @@ struct Shared {
     bytes: AtomicU64,
     /// Chunks handed to the senders and not yet confirmed.
     pending: AtomicU64,
+    /// The same, by table and number.
+    in_flight: Mutex<BTreeSet<(usize, u64)>>,
+    /// The tables that are cut and closed.
+    closed: Mutex<Vec<ClosedFiles>>,
+    /// Everything was handed to the senders, and they have sent it.
+    settled: AtomicBool,
+    /// All files were cut, and what the cluster had of them was compared.
+    cut_all: AtomicBool,
     /// Everything was sent, and nothing was missing.
     complete: AtomicBool,
     /// Nobody needs the upload any more.
@@ -78,6 +98,7 @@ impl Upload {
     /// Starts to send.
     pub(crate) fn start(gateways: Arc<Gateways>, job: String, tables: Vec<Wanted>, options: UploadOptions) -> Self {
         let parallel = options.parallel.clamp(1, MAX_PARALLEL);
+        let cut_all = AtomicBool::new(tables.is_empty());
         let shared = Arc::new(Shared {
             gateways,
             job,
@@ -85,6 +106,10 @@ impl Upload {
             options,
             bytes: AtomicU64::new(0),
             pending: AtomicU64::new(0),
+            in_flight: Mutex::default(),
+            closed: Mutex::default(),
+            settled: AtomicBool::new(false),
+            cut_all,
             complete: AtomicBool::new(false),
             over: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -96,6 +121,7 @@ impl Upload {
             spawn(&shared, move |shared| shared.send(&receiver));
         }
         spawn(&shared, move |shared| shared.drive(&sender));
+        spawn(&shared, Shared::care);
         Self { shared }
     }
 
@@ -107,6 +133,11 @@ impl Upload {
     /// Whether everything was sent, and nothing was missing.
     pub(crate) fn is_complete(&self) -> bool {
         self.shared.complete.load(Ordering::Relaxed)
+    }
+
+    /// Whether all files were cut, and what the cluster had of them was found to be the same.
+    pub(crate) fn has_cut_all(&self) -> bool {
+        self.shared.cut_all.load(Ordering::Relaxed)
     }
 
     /// Why it stopped, once.
@@ -156,7 +187,42 @@ impl Shared {
             let Ok(parcel) = next else { break };
             self.send_one(&parcel)?;
             self.bytes.fetch_add(parcel.file_bytes, Ordering::Relaxed);
+            self.in_flight().remove(&(parcel.table, parcel.number));
             self.pending.fetch_sub(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn in_flight(&self) -> MutexGuard<'_, BTreeSet<(usize, u64)>> {
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn closed(&self) -> MutexGuard<'_, Vec<ClosedFiles>> {
+        self.closed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends what got lost of closed tables while the senders are still busy with others. A gateway that does not answer is the
+    /// senders' trouble, too: they say so.
+    fn care(&self) -> Result<(), Error> {
+        while !self.settled.load(Ordering::Relaxed) && !self.is_over() {
+            self.sleep(MISSING_EVERY);
+            let closed = self.closed().clone();
+            if closed.is_empty() || self.settled.load(Ordering::Relaxed) || self.is_over() {
+                continue;
+            }
+            let Ok(missing) = self.gateways.missing(&self.job) else { continue };
+            for (table, cut) in closed.iter().enumerate() {
+                let Some(found) = missing.iter().find(|found| found.name == self.tables[table].table.name) else {
+                    continue;
+                };
+                for number in found.missing.numbers(cut.0.len() as u64) {
+                    if self.is_over() || self.in_flight().contains(&(table, number)) {
+                        continue;
+                    }
+                    let place = cut.0[number as usize];
+                    self.send_one(&Parcel { table, number, place, data: None, file_bytes: 0 })?;
+                }
+            }
         }
         Ok(())
     }
@@ -175,24 +241,32 @@ impl Shared {
             line: parcel.place.line,
             records: parcel.place.records,
         };
-        self.gateways.send_chunk(&self.job, place, &data, self.options.compression)
+        match self.gateways.send_chunk(&self.job, place, &data, self.options.compression) {
+            Err(Error::Refused { code, .. }) if code == CHUNK_CONFLICT => {
+                Err(changed(&self.job, table, parcel.number, parcel.place))
+            }
+            sent => sent,
+        }
     }
 
     /// Hands a chunk to the senders; false: there are none left.
     fn hand_over(&self, sender: &SyncSender<Parcel>, parcel: Parcel) -> bool {
         self.pending.fetch_add(1, Ordering::Relaxed);
+        self.in_flight().insert((parcel.table, parcel.number));
         sender.send(parcel).is_ok() && !self.is_over()
     }
 
     /// Cuts all tables, closes them, and then looks after what gets lost.
     fn drive(&self, sender: &SyncSender<Parcel>) -> Result<(), Error> {
-        let mut cut = Vec::new();
         for index in 0..self.tables.len() {
             let Some(places) = self.cut(index, sender)? else { return Ok(()) };
+            self.cut_all.store(index + 1 == self.tables.len(), Ordering::Relaxed);
             let finish = self.close(index, &places)?;
-            cut.push((places, finish));
+            self.closed().push(Arc::new((places, finish)));
         }
+        let cut = self.closed().clone();
         while self.settle() {
+            self.settled.store(true, Ordering::Relaxed);
             let lost = self.send_missing(&cut, sender)?;
             if !lost {
                 self.complete.store(true, Ordering::Relaxed);
@@ -207,6 +281,7 @@ impl Shared {
         let Wanted { table, missing } = &self.tables[index];
         let mut places = Vec::new();
         let mut counted = 0;
+        let mut comparison = Comparison::new(&self.gateways, &self.job, table);
         let mut cutter = Cutter::new(table, self.options.chunk_bytes as usize);
         while let Some(piece) = cutter.next()? {
             let place = piece.place();
@@ -219,6 +294,7 @@ impl Shared {
                     return Ok(None);
                 }
             } else {
+                comparison.check(&piece)?;
                 self.bytes.fetch_add(piece.file_bytes, Ordering::Relaxed);
             }
         }
@@ -236,11 +312,11 @@ impl Shared {
     }
 
     /// Asks what is missing and hands it over again. False: nothing is.
-    fn send_missing(&self, cut: &[(Vec<Place>, Finish)], sender: &SyncSender<Parcel>) -> Result<bool, Error> {
+    fn send_missing(&self, cut: &[Arc<(Vec<Place>, Finish)>], sender: &SyncSender<Parcel>) -> Result<bool, Error> {
         let mut lost = false;
         for found in self.gateways.missing(&self.job)? {
             let Some(index) = self.tables.iter().position(|wanted| wanted.table.name == found.name) else { continue };
-            let (places, finish) = &cut[index];
+            let (places, finish) = &*cut[index];
             if !found.closed {
                 self.gateways.finish(&self.job, &found.name, finish)?;
                 lost = true;

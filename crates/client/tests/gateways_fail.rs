@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use fake::{Reply, Server};
 use tenaz_client::api::{NewJob, WorkloadText};
 use tenaz_client::{Error, Flow, Gateways, Settings, read_end};
+use tenaz_core::{Classified, FaultClass};
 
 fn gateways(servers: &[&Server], patience_ms: u64) -> Gateways {
     let settings = Settings {
@@ -96,7 +97,7 @@ fn a_gateway_that_asks_to_wait_is_obeyed() {
 fn patience_ends_with_a_temporary_error_that_says_why() {
     let server = Server::start(|_| Reply::problem(503, "broker_away", None));
     let error = gateways(&[&server], 300).job("00ff").unwrap_err();
-    assert!(error.is_temporary() && error.to_string().contains("this is broker_away"), "{error}");
+    assert!(error.class() == FaultClass::Broker && error.to_string().contains("this is broker_away"), "{error}");
     let nobody = "http://127.0.0.1:9";
     let settings = Settings {
         urls: vec![nobody.to_owned()],
@@ -106,7 +107,7 @@ fn patience_ends_with_a_temporary_error_that_says_why() {
         stop: Arc::new(AtomicBool::new(false)),
     };
     let error = Gateways::new(settings).unwrap().job("00ff").unwrap_err();
-    assert!(error.is_temporary() && error.to_string().contains(nobody), "{error}");
+    assert!(error.class() == FaultClass::Broker && error.to_string().contains(nobody), "{error}");
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn a_refusal_is_passed_on_at_once_with_its_code() {
         Reply::problem(422, "unprocessable", None)
     });
     let error = gateways(&[&server], 60_000).create(&new_job(), "k").unwrap_err();
-    assert!(matches!(&error, Error::Refused { status: 422, code, detail }
+    assert!(matches!(&error, Error::Refused { status: 422, code, class: FaultClass::Query, detail }
         if code == "unprocessable" && detail == "this is unprocessable"));
     assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
@@ -173,7 +174,9 @@ fn a_stream_of_rows_that_is_cut_off_is_read_again_from_its_start() {
         match counted.fetch_add(1, Ordering::Relaxed) {
             0 => Reply::Cut(b"rows".to_vec()),
             1 => Reply::bytes(b"rows without an end".to_vec()),
-            2 => Reply::bytes(b"rows{\"error\":{\"code\":\"shutting_down\",\"text\":\"bye\"}}\n".to_vec()),
+            2 => Reply::bytes(
+                b"rows{\"error\":{\"code\":\"shutting_down\",\"text\":\"bye\",\"class\":\"process\"}}\n".to_vec(),
+            ),
             _ => Reply::bytes(b"rows{\"end\":{\"rows\":7,\"fingerprint\":\"f\",\"ordered\":false}}\n".to_vec()),
         }
     });

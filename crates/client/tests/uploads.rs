@@ -13,6 +13,7 @@ use fake::{Asked, Reply, Server};
 use tenaz_client::{
     Compression, Error, Gateways, Ranges, Settings, SourceFile, Submission, TableFiles, Until, UploadOptions, Wanted,
 };
+use tenaz_core::ChunkDigest;
 use tenaz_csv::{Column, Kind, Layout};
 
 /// What the gateways of one cluster have.
@@ -47,6 +48,11 @@ impl Cluster {
                 let tables: Vec<String> = tables.collect();
                 Reply::json(200, &format!("{{\"tables\":[{}]}}", tables.join(",")).replace('(', "[").replace(')', "]"))
             }
+            ("GET", ["tables", table, page]) => {
+                let from: u64 = page.strip_prefix("digests?from=").unwrap().parse().unwrap();
+                let digests: Vec<String> = (from..from + 3).map(|n| self.digest(table, n)).collect();
+                Reply::json(200, &format!("{{\"from\":{from},\"digests\":[{}]}}", digests.join(",")))
+            }
             ("PUT", ["tables", table, "chunks", n]) => {
                 if self.failed {
                     return Reply::problem(409, "already_ended", None);
@@ -75,10 +81,15 @@ impl Cluster {
         }
     }
 
+    fn digest(&self, table: &str, n: u64) -> String {
+        let chunk = self.chunks.get(&(table.to_owned(), n));
+        chunk.map_or("null".to_owned(), |asked| format!("\"{}\"", ChunkDigest::of(&asked.body)))
+    }
+
     fn state(&self) -> String {
         let whole = self.closed.len() == 2 && self.closed.keys().all(|table| self.missing(table).is_empty());
         let (state, error) = match (self.failed, whole) {
-            (true, _) => ("failed", "{\"code\":\"task\",\"text\":\"division by zero\"}"),
+            (true, _) => ("failed", "{\"code\":\"task\",\"text\":\"division by zero\",\"class\":\"query\"}"),
             (_, true) => ("done", "null"),
             _ => ("uploading", "null"),
         };
@@ -117,10 +128,11 @@ fn table(dir: &Path, name: &str, files: &[usize]) -> TableFiles {
         let (name, text) = (format!("{name} {index}.csv"), text(name, *records));
         let path = dir.join(&name);
         std::fs::write(&path, &text).unwrap();
-        SourceFile { path, name, bytes: text.len() as u64 }
+        SourceFile { path, name, bytes: text.len() as u64, constants: Vec::new() }
     };
     let layout = Arc::new(Layout::new(vec![Column::new("a", Kind::Text), Column::new("b", Kind::Text)]));
-    TableFiles { name: name.to_owned(), layout, files: files.iter().enumerate().map(file).collect() }
+    let format = tenaz_source::FileFormat { has_header: true, ..Default::default() };
+    TableFiles { name: name.to_owned(), layout, format, files: files.iter().enumerate().map(file).collect() }
 }
 
 fn whole(table: TableFiles) -> Wanted {
@@ -250,6 +262,43 @@ fn a_resumed_upload_sends_only_what_is_missing() {
     for (chunk, asked) in &all {
         assert_eq!(cluster.chunks[chunk].body, asked.body, "cut at the same places");
     }
+}
+
+#[test]
+fn a_file_that_was_changed_before_it_is_resumed_is_named_with_its_chunk() {
+    let dir = tempfile::tempdir().unwrap();
+    let cluster = Shared::default();
+    let server = gateway(&cluster, |_| None);
+    let tables = || (table(dir.path(), "dim", &[3]), table(dir.path(), "fact", &[20, 40]));
+    let (dim, fact) = tables();
+    submit(&[&server], vec![whole(dim), whole(fact)]).unwrap();
+    let (dim, fact) = tables();
+    // As long as before, and cut at the same places: only the bytes differ.
+    let file = &fact.files[1];
+    std::fs::write(&file.path, text("fact", 40).replace("fact 30,", "fact 99,")).unwrap();
+    let chunks = cluster.lock().unwrap().chunks.clone();
+    let is_changed = |asked: &Asked| {
+        asked.header("tenaz-file") == "fact%201.csv" && String::from_utf8_lossy(&asked.body).contains("fact 30,")
+    };
+    let ((_, number), _) = chunks.iter().find(|(_, asked)| is_changed(asked)).unwrap();
+    let missing = |ranges| Some(Ranges::new(ranges));
+    let wanted =
+        vec![Wanted { table: dim, missing: missing(vec![]) }, Wanted { table: fact, missing: missing(vec![]) }];
+    let error = submit(&[&server], wanted).unwrap_err().to_string();
+    let expected = format!("fact 1.csv was changed since job j was begun: chunk {number} of table fact, from line ");
+    assert!(error.starts_with(&expected), "{error}");
+}
+
+#[test]
+fn a_chunk_that_the_cluster_has_with_other_bytes_is_named_with_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let cluster = Shared::default();
+    let conflict =
+        |asked: &Asked| asked.is("PUT", "/tables/fact/chunks/2").then(|| Reply::problem(409, "chunk_conflict", None));
+    let server = gateway(&cluster, conflict);
+    let tables = vec![whole(table(dir.path(), "dim", &[3])), whole(table(dir.path(), "fact", &[20]))];
+    let error = submit(&[&server], tables).unwrap_err().to_string();
+    assert!(error.starts_with("fact 0.csv was changed since job j was begun: chunk 2 of table fact"), "{error}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Heartbeats: who is there, what it does, how far it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tenaz_core::{Claim, JobId, MemberId};
+use tenaz_core::{BuildId, Claim, JobId, MemberId};
 
 /// The kinds of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -30,6 +30,22 @@ pub struct JobProgress {
     pub answers: u64,
 }
 
+impl JobProgress {
+    /// A number that grows with the job's progress.
+    pub fn steps(&self) -> u64 {
+        self.chunks.saturating_add(self.answers)
+    }
+}
+
+/// What members say about a job, taken together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JobActivity {
+    /// Chunks delivered and not acknowledged, and tasks begun.
+    pub under_way: u64,
+    /// [`JobProgress::steps`] of the member that knows most.
+    pub steps: u64,
+}
+
 /// A heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
@@ -44,12 +60,22 @@ pub struct Beat {
     /// Where a gateway listens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// The code that it runs.
+    #[serde(default)]
+    pub build: BuildId,
+    /// Jobs that a worker cannot serve although it runs their build.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub refused: BTreeSet<JobId>,
     /// What a worker owns.
     #[serde(default)]
     pub claims: BTreeMap<JobId, Claim>,
     /// What an owner of results knows.
     #[serde(default)]
     pub progress: BTreeMap<JobId, JobProgress>,
+    /// Chunks that were delivered to a worker and are not acknowledged, and tasks that it has begun, per job. The broker does not
+    /// say how many chunks are unacknowledged.
+    #[serde(default)]
+    pub under_way: BTreeMap<JobId, u64>,
     /// Whether it is about to leave: its part goes to others at once.
     #[serde(default)]
     pub leaving: bool,

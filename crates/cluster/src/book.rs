@@ -2,29 +2,47 @@
 //!
 //! Every process has one and none is special: a process that starts reads everything from the logs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tenaz_core::{
-    Attempt, Change, End, Fact, JobCard, JobFacts, JobId, Log, Promise, Registry, RegistryEvent, Source, TableId,
+    Change, Classified, ControlLog, End, Entry, FaultClass, JobCard, JobId, Log, Registry, RegistryEvent, TableId,
 };
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
-use crate::limits::{OPEN_PATIENCE, READ_AHEAD, REGISTRY_STALE_BYTES};
-use crate::log::{Again, Followed, follow_log};
+use crate::limits::{OPEN_PATIENCE, READ_AHEAD, REGISTRY_BYTES};
+use crate::log::{Followed, follow_log};
 use crate::{Control, Error, JobSpec, Link};
 
-/// Something that workers must know, in the order of the control log.
+/// Why a job can not succeed, as its control log shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Note {
-    /// A table is complete.
-    TableClosed(TableId, Promise),
-    /// Something is about to be run.
-    Attempted(Source, Attempt),
-    /// Something that was tried before has been finished.
-    Exonerated(Source),
+pub enum ControlProblem {
+    /// A message cannot be read.
+    Unreadable(String),
+    /// Two messages contradict each other.
+    Contradiction(tenaz_core::Error),
+}
+
+impl ControlProblem {
+    /// The problem in words, with the tables' names.
+    pub fn in_words(&self, table_name: impl Fn(TableId) -> String) -> String {
+        match self {
+            Self::Unreadable(text) => text.clone(),
+            Self::Contradiction(error) => error.in_words(table_name),
+        }
+    }
+}
+
+impl Classified for ControlProblem {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Unreadable(_) => FaultClass::Bug,
+            Self::Contradiction(error) => error.class(),
+        }
+    }
 }
 
 /// What is known of a job.
@@ -36,22 +54,26 @@ pub struct JobView {
     pub end: Option<End>,
     /// What it asks, once that has been read.
     pub spec: Option<Arc<JobSpec>>,
-    /// What was uploaded and which tables are complete.
-    pub facts: JobFacts,
-    /// What workers must know.
-    pub notes: Vec<Note>,
-    /// How often the control log was read from its start: then `facts` and `notes` begin anew.
-    pub reading: u64,
+    control: ControlLog,
     /// When something was last heard of it.
     pub active: Instant,
-    /// When this process learned that it had ended.
-    pub ended: Option<Instant>,
-    /// A contradiction in its control log: it cannot succeed.
-    pub problem: Option<String>,
+    /// What is wrong with its control log: it cannot succeed.
+    pub problem: Option<ControlProblem>,
+    /// How often its control log was marked.
+    marks_made: u64,
     changed: watch::Sender<u64>,
     /// Whether all its queues and logs exist.
     pub prepared: bool,
     reader: Option<JoinHandle<()>>,
+}
+
+/// What the control log says is said of the job.
+impl Deref for JobView {
+    type Target = ControlLog;
+
+    fn deref(&self) -> &ControlLog {
+        &self.control
+    }
 }
 
 impl Drop for JobView {
@@ -66,7 +88,8 @@ impl Drop for JobView {
 struct State {
     registry: Registry,
     jobs: BTreeMap<JobId, JobView>,
-    mark_seen: bool,
+    /// Whether the registry was read to its end once.
+    is_open: bool,
 }
 
 /// The book of one process.
@@ -75,33 +98,29 @@ pub struct Book {
     link: Link,
     state: Mutex<State>,
     changed: watch::Sender<u64>,
-    mark: u64,
 }
 
 impl Book {
     /// Starts reading, and waits until everything that was written before is read.
     pub async fn open(link: &Link) -> Result<Arc<Self>, Error> {
-        let mark = random_number()?;
         let (changed, _) = watch::channel(0);
-        let book = Arc::new(Self { link: link.clone(), state: Mutex::default(), changed, mark });
+        let book = Arc::new(Self { link: link.clone(), state: Mutex::default(), changed });
         let (sender, receiver) = mpsc::channel(READ_AHEAD);
-        tokio::spawn(follow_log(link.clone(), link.names().registry(), Again::Onward, sender));
-        tokio::spawn(Arc::clone(&book).read_registry(receiver));
+        tokio::spawn(follow_log(link.clone(), link.names().registry(), sender));
+        tokio::spawn(Arc::clone(&book).read_registry(random_number()?, receiver));
         match tokio::time::timeout(OPEN_PATIENCE, book.catch_up()).await {
-            Ok(caught_up) => caught_up.map(|()| book),
+            Ok(()) => Ok(book),
             Err(_) => Err(Error::NoRegistry { stream: link.names().registry(), waited: OPEN_PATIENCE }),
         }
     }
 
-    async fn catch_up(&self) -> Result<(), Error> {
-        self.write(&RegistryEvent::Mark { number: self.mark }).await?;
+    async fn catch_up(&self) {
         let mut version = self.changes();
-        while !self.lock().mark_seen {
+        while !self.lock().is_open {
             if version.changed().await.is_err() {
                 break;
             }
         }
-        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -163,94 +182,104 @@ impl Book {
         }
     }
 
-    async fn read_registry(self: Arc<Self>, mut messages: mpsc::Receiver<Followed>) {
+    /// Jobs that the registry's log must be told of again, because it has lost them or would soon drop them.
+    pub fn due_mentions(&self) -> BTreeSet<JobId> {
+        self.lock().registry.due(REGISTRY_BYTES)
+    }
+
+    /// Writes a job into the registry's log again.
+    pub async fn mention(&self, job: &JobId) -> Result<(), Error> {
+        let mention = self.lock().registry.mention(job);
+        match mention {
+            Some(event) => self.write(&event).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Each reading of the log has a mark of its own: `mark` and those that follow.
+    async fn read_registry(self: Arc<Self>, mut mark: u64, mut messages: mpsc::Receiver<Followed>) {
         while let Some(followed) = messages.recv().await {
-            let Followed::Message(message) = followed else { continue };
-            let event = match serde_json::from_slice::<RegistryEvent>(&message.body) {
-                Ok(event) => event,
-                Err(error) => {
-                    tracing::error!(offset = message.offset, %error, "an event of the registry cannot be read");
-                    continue;
-                }
-            };
-            let stale = self.take_event(message.offset, message.body.len() as u64, event);
-            for event in stale {
-                let book = Arc::clone(&self);
-                tokio::spawn(async move {
-                    if let Err(error) = book.write(&event).await {
-                        tracing::warn!(%error, "a job could not be written down again");
+            match followed {
+                Followed::Anew => self.begin_reading(&mut mark),
+                Followed::Message(message) => match serde_json::from_slice::<RegistryEvent>(&message.body) {
+                    Ok(event) => self.take_event(message.body.len() as u64, event),
+                    Err(error) => {
+                        tracing::error!(offset = message.offset, %error, "an event of the registry cannot be read");
                     }
-                });
+                },
             }
         }
     }
 
-    /// Takes an event in and says which jobs must be written down again.
-    fn take_event(self: &Arc<Self>, offset: u64, bytes: u64, event: RegistryEvent) -> Vec<RegistryEvent> {
+    fn begin_reading(self: &Arc<Self>, mark: &mut u64) {
+        *mark = mark.wrapping_add(1);
+        let (book, number) = (Arc::clone(self), *mark);
+        self.lock().registry.begin_reading(number);
+        tokio::spawn(async move {
+            if let Err(error) = book.write(&RegistryEvent::Mark { number }).await {
+                tracing::error!(%error, "the registry cannot be written");
+            }
+        });
+    }
+
+    fn take_event(self: &Arc<Self>, bytes: u64, event: RegistryEvent) {
         let mut state = self.lock();
-        if matches!(event, RegistryEvent::Mark { number } if number == self.mark) {
-            state.mark_seen = true;
+        for change in state.registry.apply(bytes, event) {
+            self.take_change(&mut state, change);
         }
-        let change = state.registry.apply(offset, bytes, event);
-        match &change {
-            Change::Nothing => {}
+        state.is_open |= state.registry.is_caught_up();
+        drop(state);
+        self.changed.send_modify(|version| *version += 1);
+    }
+
+    fn take_change(self: &Arc<Self>, state: &mut State, change: Change) {
+        match change {
             Change::Opened(id) => {
-                let entry = state.registry.get(id).cloned();
-                if let Some(entry) = entry {
-                    let view = self.open_job(entry.card, entry.end, entry.prepared);
-                    state.jobs.insert(id.clone(), view);
+                if let Some(entry) = state.registry.get(&id).cloned() {
+                    state.jobs.insert(id, self.open_job(entry));
                 }
             }
             Change::Prepared(id) => {
-                if let Some(view) = state.jobs.get_mut(id) {
+                if let Some(view) = state.jobs.get_mut(&id) {
                     view.prepared = true;
-                    view.reader.get_or_insert_with(|| self.follow_control(id));
+                    view.reader.get_or_insert_with(|| self.follow_control(&id));
                     view.changed.send_modify(|version| *version += 1);
                 }
             }
             Change::Ended(id) => {
-                let end = state.registry.get(id).and_then(|entry| entry.end.clone());
-                if let Some(view) = state.jobs.get_mut(id) {
+                let end = state.registry.get(&id).and_then(|entry| entry.end.clone());
+                if let Some(view) = state.jobs.get_mut(&id) {
                     view.end = end;
-                    view.ended = Some(Instant::now());
                     view.changed.send_modify(|version| *version += 1);
                 }
             }
             Change::Removed(id) => {
-                state.jobs.remove(id);
+                state.jobs.remove(&id);
             }
         }
-        // While the beginning is still being read, everything looks old.
-        let stale = if state.mark_seen { state.registry.stale(REGISTRY_STALE_BYTES) } else { Vec::new() };
-        drop(state);
-        self.changed.send_modify(|version| *version += 1);
-        stale
     }
 
     fn follow_control(self: &Arc<Self>, job: &JobId) -> JoinHandle<()> {
         let (sender, receiver) = mpsc::channel(READ_AHEAD);
         let log = self.link.names().log(job, Log::Control);
-        let following = follow_log(self.link.clone(), log, Again::FromStart, sender);
+        let following = follow_log(self.link.clone(), log, sender);
         let taking = Arc::clone(self).read_control(job.clone(), receiver);
         tokio::spawn(async move {
             tokio::join!(following, taking);
         })
     }
 
-    fn open_job(self: &Arc<Self>, card: JobCard, end: Option<End>, prepared: bool) -> JobView {
+    fn open_job(self: &Arc<Self>, Entry { card, end, prepared }: Entry) -> JobView {
         let reader = prepared.then(|| self.follow_control(&card.id));
-        let ended = end.as_ref().map(|_| Instant::now());
         let (changed, _) = watch::channel(0);
         JobView {
             card,
             end,
             spec: None,
-            facts: JobFacts::default(),
-            notes: Vec::new(),
-            reading: 0,
+            control: ControlLog::default(),
             active: Instant::now(),
-            ended,
             problem: None,
+            marks_made: 0,
             changed,
             prepared,
             reader,
@@ -258,47 +287,62 @@ impl Book {
     }
 
     async fn read_control(self: Arc<Self>, job: JobId, mut messages: mpsc::Receiver<Followed>) {
+        // Ends with this reader: the log may be gone by then.
+        let mut marking = JoinSet::new();
         while let Some(followed) = messages.recv().await {
             let mut state = self.lock();
             let Some(view) = state.jobs.get_mut(&job) else { return };
             match followed {
                 Followed::Anew => {
-                    view.facts = JobFacts::default();
-                    view.notes.clear();
-                    view.reading += 1;
+                    marking.abort_all();
+                    marking.spawn(mark(Arc::clone(&self), job.clone(), view.begin_reading()));
+                    view.active = Instant::now();
                 }
                 Followed::Message(message) => match serde_json::from_slice::<Control>(&message.body) {
                     Ok(control) => view.take(message.offset, control),
                     Err(error) => {
                         let text = format!("message {} of its control log cannot be read: {error}", message.offset);
-                        view.problem.get_or_insert(text);
+                        view.problem.get_or_insert(ControlProblem::Unreadable(text));
                     }
                 },
             }
-            view.active = Instant::now();
             view.changed.send_modify(|version| *version += 1);
         }
     }
 }
 
+/// Marks the present end of a control log.
+async fn mark(book: Arc<Book>, job: JobId, number: u64) {
+    if let Err(error) = book.tell(&job, &Control::Mark(number)).await {
+        tracing::warn!(%job, %error, "a control log cannot be marked");
+    }
+}
+
 impl JobView {
+    /// The control log is read from its start. Returns the mark at which it is read to its present end.
+    fn begin_reading(&mut self) -> u64 {
+        self.marks_made += 1;
+        let mark = random_number().unwrap_or(self.marks_made);
+        self.control.begin_reading(mark);
+        mark
+    }
+
+    /// Marks are no signs of life of the job: every process that starts leaves one.
     fn take(&mut self, offset: u64, control: Control) {
+        if !matches!(control, Control::Mark(_)) {
+            self.active = Instant::now();
+        }
         match control {
             Control::Spec(spec) => {
                 self.spec.get_or_insert_with(|| Arc::from(spec));
             }
-            Control::Fact(fact) => match self.facts.apply(offset, &fact) {
-                Err(error) => {
-                    self.problem.get_or_insert(error.to_string());
+            Control::Mark(mark) => self.control.marked(mark),
+            Control::Fact(fact) => {
+                self.control.take(offset, fact);
+                if let Some(error) = self.control.contradiction() {
+                    self.problem.get_or_insert_with(|| ControlProblem::Contradiction(error.clone()));
                 }
-                Ok(false) => {}
-                Ok(true) => match fact {
-                    Fact::TableClosed { table, chunks, .. } => self.notes.push(Note::TableClosed(table, chunks)),
-                    Fact::Attempted { source, by } => self.notes.push(Note::Attempted(source, by)),
-                    Fact::Exonerated { source } => self.notes.push(Note::Exonerated(source)),
-                    Fact::Uploaded { .. } | Fact::FileUploaded { .. } | Fact::Lost { .. } | Fact::Touched => {}
-                },
-            },
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-use tenaz_core::JobId;
+use tenaz_core::{Classified, FaultClass, JobId};
 
 /// What can go wrong between the processes of a cluster.
 #[derive(Debug, thiserror::Error)]
@@ -40,10 +40,19 @@ pub enum Error {
 impl Error {
     /// Whether trying again later may help.
     pub fn is_temporary(&self) -> bool {
+        self.class().is_temporary()
+    }
+}
+
+impl Classified for Error {
+    fn class(&self) -> FaultClass {
         match self {
-            Self::Broker(error) => error.is_temporary(),
-            Self::NoRegistry { .. } => true,
-            Self::BadPrefix(_) | Self::BadMessage { .. } | Self::OtherJob(_) | Self::Random(_) => false,
+            Self::Broker(error) => error.class(),
+            Self::NoRegistry { .. } => FaultClass::Broker,
+            Self::BadPrefix(_) | Self::OtherJob(_) => FaultClass::Query,
+            // Nothing that a user asks or sends can write such a message.
+            Self::BadMessage { .. } => FaultClass::Bug,
+            Self::Random(_) => FaultClass::Process,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Making and unmaking what a job has on the broker.
 
+use std::future::Future;
 use std::sync::Arc;
 
-use tenaz_core::{End, JobCard, Log, Partition, RegistryEvent};
-use tenaz_rabbit::{QueueSpec, StreamSpec};
+use tenaz_core::{End, JobCard, JobId, Log, Partition, RegistryEvent};
+use tenaz_rabbit::{Properties, Publisher, QueueSpec, StreamSpec, Target};
+use tokio::task::JoinSet;
 
-use crate::limits::{QUEUED_BYTES, QUEUED_CHUNKS};
-use crate::{Book, Control, Error, JobSpec, Link};
+use crate::limits::{OBJECTS_AT_ONCE, QUEUED_BYTES, QUEUED_CHUNKS};
+use crate::{Book, Control, Error, JobSpec, Link, Names, Session};
 
 /// Creates a job. Doing it again with the same card is harmless, which is how a client retries; the same id for another
 /// request is refused.
@@ -23,21 +25,52 @@ pub async fn create_job(link: &Link, book: &Book, card: &JobCard, spec: &JobSpec
         Some((_, true, _)) | Some((_, _, Some(_))) | None => return Ok(()),
         Some((_, false, None)) => {}
     }
-    let names = link.names();
-    for log in logs_of(card) {
-        let spec =
-            StreamSpec { name: names.log(&card.id, log), max_length_bytes: None, max_age: None, segment_bytes: None };
-        link.persist(|session| {
-            let spec = spec.clone();
-            async move { session.reading.declare_stream(&spec).await }
-        })
-        .await?;
-    }
+    side_by_side(logs_of(card), |log| declare_log(link.clone(), link.names().log(&card.id, log))).await?;
     for wave in 0..usize::from(card.waves) {
         declare_chunks(link, card, wave).await?;
     }
     book.tell(&card.id, &Control::Spec(Box::new(spec.clone()))).await?;
     book.write(&RegistryEvent::Prepared { id: card.id.clone() }).await
+}
+
+/// How many channels a worker needs that has to do everything for a job: one for each log and each work queue.
+pub fn channels_of(card: &JobCard) -> usize {
+    logs_of(card).len() + usize::from(card.waves)
+}
+
+async fn declare_log(link: Link, name: String) -> Result<(), Error> {
+    let spec = StreamSpec::new(name);
+    link.persist(|session| {
+        let spec = spec.clone();
+        async move { session.reading.declare_stream(&spec).await }
+    })
+    .await
+}
+
+/// Does something for each of these, [`OBJECTS_AT_ONCE`] at a time. Ends with the first error.
+async fn side_by_side<T, F>(objects: impl IntoIterator<Item = T>, work: impl Fn(T) -> F) -> Result<(), Error>
+where
+    F: Future<Output = Result<(), Error>> + Send + 'static,
+{
+    let mut tasks = JoinSet::new();
+    for object in objects {
+        if tasks.len() >= OBJECTS_AT_ONCE {
+            next_done(&mut tasks).await?;
+        }
+        tasks.spawn(work(object));
+    }
+    while !tasks.is_empty() {
+        next_done(&mut tasks).await?;
+    }
+    Ok(())
+}
+
+async fn next_done(tasks: &mut JoinSet<Result<(), Error>>) -> Result<(), Error> {
+    match tasks.join_next().await {
+        Some(Ok(done)) => done,
+        Some(Err(crash)) => std::panic::resume_unwind(crash.into_panic()),
+        None => Ok(()),
+    }
 }
 
 /// Makes the work queue of a wave, if it is not there.
@@ -60,10 +93,24 @@ pub async fn declare_chunks(link: &Link, card: &JobCard, wave: usize) -> Result<
 /// Deletes the work queue of a wave, whatever is in it. Chunks that nobody has worked on are found missing later, and their
 /// client sends them again.
 pub async fn delete_chunks(link: &Link, card: &JobCard, wave: usize) -> Result<(), Error> {
-    delete_queue(link, link.names().chunks(&card.id, wave)).await
+    delete_queue(link.clone(), link.names().chunks(&card.id, wave)).await
 }
 
-async fn delete_queue(link: &Link, queue: String) -> Result<(), Error> {
+/// Finds out whether the broker stores messages now: makes another queue as work queues are, and waits until it has confirmed a
+/// message. If it does not, the queue stays until the job is removed: a broker that is not well is not asked to delete anything.
+pub async fn store_probe(session: &Session, names: &Names, job: &JobId) -> Result<(), tenaz_rabbit::Error> {
+    let name = names.probe(job);
+    let spec = QueueSpec { name: name.clone(), max_length: Some(QUEUED_CHUNKS), max_length_bytes: Some(QUEUED_BYTES) };
+    // One that a gateway has left behind may be as dead as the queue that is suspected.
+    session.reading.delete_queue(&name).await?;
+    session.reading.declare_queue(&spec).await?;
+    // On a channel of its own: the broker may not read on from one over which a message for a dead queue waits.
+    let publisher = Publisher::open(&session.writing).await?;
+    publisher.publish(Target::Queue(&name), Vec::new(), &Properties::of_kind("probe")).await?;
+    session.reading.delete_queue(&name).await
+}
+
+async fn delete_queue(link: Link, queue: String) -> Result<(), Error> {
     let queue: Arc<str> = queue.into();
     link.persist(|session| {
         let queue = Arc::clone(&queue);
@@ -80,11 +127,9 @@ fn logs_of(card: &JobCard) -> Vec<Log> {
 /// Deletes what an ended job has on the broker. The results and the control log of a finished job stay until `all`.
 pub async fn delete_job_objects(link: &Link, card: &JobCard, end: &End, all: bool) -> Result<(), Error> {
     let names = link.names();
-    let keep = |log: &Log| !all && matches!(log, Log::Control) || (!all && *end == End::Done && *log == Log::Results);
+    let keep = |log: &Log| !all && matches!(log, Log::Control) || (!all && end.is_done() && *log == Log::Results);
     let logs = logs_of(card).into_iter().filter(|log| !keep(log)).map(|log| names.log(&card.id, log));
     let queues = (0..usize::from(card.waves)).map(|wave| names.chunks(&card.id, wave));
-    for queue in queues.chain(logs) {
-        delete_queue(link, queue).await?;
-    }
-    Ok(())
+    let queues = queues.chain([names.probe(&card.id)]);
+    side_by_side(queues.chain(logs), |queue| delete_queue(link.clone(), queue)).await
 }

@@ -2,7 +2,7 @@
 //! membership, cleaning up.
 //!
 //! ```text
-//!  Link ─── two connections to the broker, renewed when lost
+//!  Link ─── the connections to the broker, renewed when lost
 //!   ├── Book ─────── the registry's log and each open job's control log, read into memory
 //!   ├── Membership ─ heartbeats out, heartbeats in, who is gone
 //!   └── Janitor ──── expires, deletes what belongs to jobs that have ended
@@ -12,6 +12,7 @@
 
 mod beat;
 mod book;
+mod build_id;
 mod error;
 mod frame;
 mod janitor;
@@ -24,15 +25,16 @@ mod names;
 mod spec;
 mod wipe;
 
-pub use beat::{Beat, JobProgress, Role};
-pub use book::{Book, JobView, Note};
+pub use beat::{Beat, JobActivity, JobProgress, Role};
+pub use book::{Book, ControlProblem, JobView};
+pub use build_id::build_id;
 pub use error::Error;
 pub use frame::{ChunkHeader, Encoding, Framed, frame, unframe};
 pub use janitor::{Janitor, Patience};
-pub use job::{create_job, declare_chunks, delete_chunks, delete_job_objects};
+pub use job::{channels_of, create_job, declare_chunks, delete_chunks, delete_job_objects, store_probe};
 pub use link::{Link, LinkSettings, Session};
 pub use log::{LogMessage, read_log};
 pub use membership::{Membership, Seen};
 pub use names::Names;
-pub use spec::{Control, JobSpec, QueryEnd, ResultEnd, TableEnd};
+pub use spec::{Control, IndexedRows, JobSpec, QueryEnd, ResultEnd, ResultIndex, TableEnd, short_digest};
 pub use wipe::{Wiped, wipe};

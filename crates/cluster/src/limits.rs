@@ -8,8 +8,6 @@ pub const MAX_PREFIX_CHARS: usize = 32;
 pub const REGISTRY_BYTES: u64 = 16 << 20;
 /// Bytes of a segment of the registry's log: what is dropped at a time.
 pub const REGISTRY_SEGMENT_BYTES: u64 = 1 << 20;
-/// A job whose last mention lies this many bytes back is written down again.
-pub const REGISTRY_STALE_BYTES: u64 = REGISTRY_BYTES / 4;
 /// Chunks that may wait in one work queue, and their bytes. A full queue slows that job's upload and nobody else's.
 pub const QUEUED_CHUNKS: u32 = 1024;
 /// See [`QUEUED_CHUNKS`].
@@ -32,3 +30,7 @@ pub const PROBED_MEMBERS: usize = 3;
 pub const READ_AHEAD: usize = 16;
 /// How long a process that starts waits for the registry to be readable.
 pub const OPEN_PATIENCE: Duration = Duration::from_secs(60);
+/// Queues and logs of a job that are made or deleted at a time. More wait for the broker's one coordinator of streams anyway.
+pub const OBJECTS_AT_ONCE: usize = 16;
+/// Channels of a process that jobs do not get: the registry, and questions under way.
+pub const RESERVED_CHANNELS: usize = 2 * OBJECTS_AT_ONCE;

@@ -1,4 +1,4 @@
-//! The way to the broker: two connections that are renewed when they are lost.
+//! The way to the broker: three connections that are renewed together when one is lost.
 //!
 //! ```text
 //!          open                lost (whoever notices)
@@ -6,12 +6,13 @@
 //! ```
 //!
 //! Publishing and consuming have connections of their own: under an alarm the broker stops reading from connections that
-//! publish, and acknowledgements must go through all the same.
+//! publish, and acknowledgements must go through all the same. Heartbeats have a third: a broker that is behind with what a
+//! process publishes or reads stops reading from that whole connection, or fills it, and a healthy process would be silent.
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
-use tenaz_rabbit::{Backoff, BrokerSettings, Connection, Properties, Publisher, StreamSpec, Target};
+use tenaz_rabbit::{Backoff, BrokerSettings, Connection, Properties, Publisher, PublisherOptions, StreamSpec, Target};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +41,13 @@ pub struct Session {
     pub writing: Connection,
     /// Publishes on `writing`.
     pub publisher: Publisher,
+    /// Publishes chunks on `writing`, over a channel of its own. (m) A broker of version 3.10.8 does not read on from a channel over
+    /// which a message for a dead quorum queue waits: control logs must not stand behind it.
+    chunk_publisher: Publisher,
+    /// For heartbeats and probes of this and of other processes.
+    pub beating: Connection,
+    /// Publishes on `beating`.
+    pub beat_publisher: Publisher,
     lost: CancellationToken,
     /// Why it is lost, as whoever noticed first was told.
     reason: OnceLock<String>,
@@ -49,9 +57,13 @@ impl Session {
     /// Somebody met this error while reading: if it means that a connection is gone, the link is renewed. A reader may
     /// also be lost because its queue was deleted; that is nobody else's business.
     pub fn met(&self, error: &tenaz_rabbit::Error) {
-        if error.is_lost() && !(self.reading.is_open() && self.writing.is_open()) {
+        if error.is_lost() && !self.is_open() {
             self.lose(error);
         }
+    }
+
+    fn is_open(&self) -> bool {
+        [&self.reading, &self.writing, &self.beating].into_iter().all(Connection::is_open)
     }
 
     /// Somebody met this error while publishing. A publisher that is lost stays lost, so the link is renewed.
@@ -72,6 +84,16 @@ impl Session {
         self.publisher.publish(Target::Queue(queue), body, properties).await
     }
 
+    /// Publishes a chunk to a work queue, and waits until the broker has confirmed it.
+    pub async fn publish_chunk(
+        &self,
+        queue: &str,
+        body: Vec<u8>,
+        properties: &Properties,
+    ) -> Result<(), tenaz_rabbit::Error> {
+        self.chunk_publisher.publish(Target::Queue(queue), body, properties).await
+    }
+
     /// Somebody waits in vain, though nothing says that a connection is gone.
     pub fn give_up(&self, reason: &str) {
         self.reason.get_or_init(|| reason.to_owned());
@@ -82,10 +104,10 @@ impl Session {
         self.give_up(&error.to_string());
     }
 
-    /// Closes both connections, so that the broker knows at once: it gives to others what was delivered here.
+    /// Closes the connections, so that the broker knows at once: it gives to others what was delivered here.
     async fn close(&self) {
         self.lost.cancel();
-        tokio::join!(self.reading.close(), self.writing.close());
+        tokio::join!(self.reading.close(), self.writing.close(), self.beating.close());
     }
 
     /// Waits until this life is over.
@@ -181,7 +203,7 @@ impl Link {
         matches!(&*self.state.borrow(), State::Up(session) if session.writing.is_blocked())
     }
 
-    /// Closes both connections, so that the broker knows at once.
+    /// Closes the connections, so that the broker knows at once.
     pub async fn close(&self) {
         self.closing.cancel();
         let session = match &*self.state.borrow() {
@@ -231,11 +253,12 @@ impl Link {
     }
 }
 
-/// Both connections, and what all processes need on the broker: declaring it again is harmless.
+/// The connections, and what all processes need on the broker: declaring it again is harmless.
 async fn connect(settings: &LinkSettings, epoch: u64) -> Result<Arc<Session>, Error> {
     let name = |what: &str| format!("{} ({what})", settings.connection_name);
-    let reading = Connection::open(&settings.broker, &name("reading")).await?;
-    let writing = Connection::open(&settings.broker, &name("writing")).await?;
+    let names = [name("reading"), name("writing"), name("heartbeats")];
+    let [reading, writing, beating] = names.each_ref().map(|name| Connection::open(&settings.broker, name));
+    let (reading, writing, beating) = tokio::try_join!(reading, writing, beating)?;
     reading
         .declare_stream(&StreamSpec {
             name: settings.names.registry(),
@@ -245,12 +268,20 @@ async fn connect(settings: &LinkSettings, epoch: u64) -> Result<Arc<Session>, Er
         })
         .await?;
     reading.declare_fanout(&settings.names.members()).await?;
-    let publisher = Publisher::open(&writing).await?;
+    let confirms = PublisherOptions { confirm_within: settings.broker.confirm_timeout, ..PublisherOptions::default() };
+    let (publisher, chunk_publisher, beat_publisher) = tokio::try_join!(
+        Publisher::open_with(&writing, confirms),
+        Publisher::open_with(&writing, confirms),
+        Publisher::open(&beating)
+    )?;
     Ok(Arc::new(Session {
         epoch,
         reading,
         writing,
         publisher,
+        chunk_publisher,
+        beating,
+        beat_publisher,
         lost: CancellationToken::new(),
         reason: OnceLock::new(),
     }))
@@ -268,6 +299,7 @@ async fn keep_up(
             () = session.lost() => {}
             error = session.reading.closed() => session.lose(&error),
             error = session.writing.closed() => session.lose(&error),
+            error = session.beating.closed() => session.lose(&error),
         }
         session.lost.cancel();
         if closing.is_cancelled() {

@@ -67,45 +67,31 @@ pub(crate) enum Followed {
     Message(LogMessage),
 }
 
-/// Where a follower goes on after the connection was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
-    /// At the start.
-    FromStart,
-    /// Where it was.
-    Onward,
-}
-
-/// Reads a log over as many sessions as it takes.
-pub(crate) async fn follow_log(link: Link, name: String, again: Again, taker: mpsc::Sender<Followed>) {
-    let mut next = 0;
+/// Reads a log over as many sessions as it takes, with each of them from its start: offsets do not tell where it was.
+pub(crate) async fn follow_log(link: Link, name: String, taker: mpsc::Sender<Followed>) {
     loop {
         let session = link.session().await;
-        if again == Again::FromStart || next == 0 {
-            next = 0;
-            if taker.send(Followed::Anew).await.is_err() {
-                return;
-            }
+        if taker.send(Followed::Anew).await.is_err() {
+            return;
         }
         let (inner, mut messages) = mpsc::channel(crate::limits::READ_AHEAD);
         let reading = async {
-            let ended = read_log(&session, &name, next, &inner).await;
+            let ended = read_log(&session, &name, 0, &inner).await;
             drop(inner);
             ended
         };
         let handing = async {
-            let mut next = next;
             while let Some(message) = messages.recv().await {
-                next = message.offset + 1;
                 if taker.send(Followed::Message(message)).await.is_err() {
-                    return None;
+                    return false;
                 }
             }
-            Some(next)
+            true
         };
-        let (ended, read) = tokio::join!(reading, handing);
-        let Some(read) = read else { return };
-        next = read;
+        let (ended, is_wanted) = tokio::join!(reading, handing);
+        if !is_wanted {
+            return;
+        }
         if let Err(error) = ended
             && !error.is_temporary()
         {

@@ -4,11 +4,11 @@
 //! whether their neighbours' queues are still there, so a death is known within a fraction of a second; a member that
 //! hangs is known by its silence. Wrong beliefs cost time, never an answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tenaz_core::{JobId, MemberId, Members};
+use tenaz_core::{Announcement, JobId, LifeSign, MemberId, Members, Roster};
 use tenaz_rabbit::{Consumer, Properties, Target};
 use tokio::sync::{Notify, watch};
 use tokio::time::{MissedTickBehavior, interval};
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::book::random_number;
 use crate::limits::{BEAT_EVERY, PROBE_EVERY, PROBED_MEMBERS, SILENCE};
-use crate::{Beat, Error, JobProgress, Link, Role, Session};
+use crate::{Beat, Error, JobActivity, JobProgress, Link, Role, Session, build_id};
 
 /// A member as last heard of.
 #[derive(Debug, Clone)]
@@ -25,15 +25,6 @@ pub struct Seen {
     pub beat: Beat,
     /// When it came.
     pub at: Instant,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    everybody: Members,
-    workers: Members,
-    seen: BTreeMap<MemberId, Seen>,
-    /// When silence was last looked at.
-    looked_ms: u64,
 }
 
 /// What a process says of itself with every heartbeat.
@@ -45,7 +36,7 @@ pub struct Membership {
     link: Link,
     role: Role,
     say: Say,
-    state: Mutex<State>,
+    roster: Mutex<Roster<Seen>>,
     changed: watch::Sender<u64>,
     beat_now: Notify,
     started: Instant,
@@ -67,7 +58,7 @@ impl Membership {
             link: link.clone(),
             role,
             say: Box::new(say),
-            state: Mutex::default(),
+            roster: Mutex::new(Roster::new(me)),
             changed,
             beat_now: Notify::new(),
             started: Instant::now(),
@@ -94,28 +85,51 @@ impl Membership {
 
     /// Looks at the workers believed alive.
     pub fn workers<T>(&self, look: impl FnOnce(&Members) -> T) -> T {
-        look(&self.lock().workers)
+        look(self.lock().workers())
     }
 
     /// Looks at all members believed alive.
     pub fn everybody<T>(&self, look: impl FnOnce(&Members) -> T) -> T {
-        look(&self.lock().everybody)
+        look(self.lock().everybody())
     }
 
     /// How many workers are believed alive, not counting this process.
     pub fn worker_count(&self) -> usize {
-        self.lock().workers.alive().count()
+        self.lock().workers().alive().count()
     }
 
     /// All members as last heard of.
     pub fn seen(&self) -> Vec<Seen> {
-        self.lock().seen.values().cloned().collect()
+        self.lock().kept().cloned().collect()
+    }
+
+    /// What is going on in all members believed alive, this one included, per job.
+    pub fn activity(&self) -> BTreeMap<JobId, JobActivity> {
+        let mut all: BTreeMap<JobId, JobActivity> = BTreeMap::new();
+        let own = self.own_beat();
+        let roster = self.lock();
+        for beat in roster.kept().map(|seen| &seen.beat).chain([&own]) {
+            for (job, count) in &beat.under_way {
+                let activity = all.entry(job.clone()).or_default();
+                activity.under_way = activity.under_way.saturating_add(*count);
+            }
+            for (job, progress) in &beat.progress {
+                let activity = all.entry(job.clone()).or_default();
+                activity.steps = activity.steps.max(progress.steps());
+            }
+        }
+        all
+    }
+
+    /// How many chunks and tasks of a job are under way in other members believed alive.
+    pub fn under_way_elsewhere(&self, job: &JobId) -> u64 {
+        self.lock().under_way(job)
     }
 
     /// How far a job is, as far as anybody has said.
     pub fn progress(&self, job: &JobId) -> Option<JobProgress> {
-        let state = self.lock();
-        let said = state.seen.values().filter_map(|seen| seen.beat.progress.get(job));
+        let roster = self.lock();
+        let said = roster.kept().filter_map(|seen| seen.beat.progress.get(job));
         said.copied().max_by_key(|progress| (progress.answers, progress.chunks))
     }
 
@@ -133,8 +147,8 @@ impl Membership {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Roster<Seen>> {
+        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn now_ms(&self) -> u64 {
@@ -158,8 +172,7 @@ impl Membership {
     async fn live(&self, session: &Session) -> Result<(), tenaz_rabbit::Error> {
         let names = self.link.names();
         let queue = names.member(self.me);
-        session.reading.declare_exclusive(&queue, Some(&names.members())).await?;
-        let mut beats = Consumer::open(&session.reading, &queue, 256).await?;
+        let mut beats = Consumer::open_exclusive(&session.beating, &queue, Some(&names.members()), 256).await?;
         // Everybody gets time to come back after the broker was away.
         self.forgive();
         let mut beat = interval(BEAT_EVERY);
@@ -181,7 +194,8 @@ impl Membership {
                 }
                 _ = beat.tick() => {
                     self.send(session, false, None).await;
-                    self.expire();
+                    // Under an alarm no process can say anything, and silence says nothing of it.
+                    if session.beating.is_blocked() { self.forgive() } else { self.expire() }
                 }
                 () = self.beat_now.notified() => self.send(session, false, None).await,
                 _ = probe.tick() => {
@@ -197,10 +211,11 @@ impl Membership {
         let neighbours = self.everybody(|members| members.successors(self.me, PROBED_MEMBERS));
         for member in neighbours {
             // A broker that blocks publishers would hold this task, and nobody could be heard meanwhile.
-            if session.writing.is_blocked() {
+            if session.beating.is_blocked() {
                 break;
             }
-            if !session.publisher.probe(&self.link.names().member(member)).await? {
+            let probed = session.beat_publisher.probe(&self.link.names().member(member)).await;
+            if !probed.inspect_err(|error| session.met_publishing(error))? {
                 tracing::info!(%member, "a member is gone");
                 self.lost(member);
                 self.send(session, false, Some(member)).await;
@@ -209,27 +224,35 @@ impl Membership {
         Ok(())
     }
 
-    async fn send(&self, session: &Session, leaving: bool, gone: Option<MemberId>) {
+    fn own_beat(&self) -> Beat {
         let mut beat = Beat {
             member: self.me,
             role: self.role,
             host: hostname(),
             pid: std::process::id(),
             url: None,
+            build: build_id(),
+            refused: BTreeSet::new(),
             claims: BTreeMap::new(),
             progress: BTreeMap::new(),
-            leaving,
-            gone,
+            under_way: BTreeMap::new(),
+            leaving: false,
+            gone: None,
         };
         (self.say)(&mut beat);
+        beat
+    }
+
+    async fn send(&self, session: &Session, leaving: bool, gone: Option<MemberId>) {
+        let mut beat = Beat { leaving, gone, ..self.own_beat() };
         if leaving {
             beat.claims.clear();
         }
         let body = serde_json::to_vec(&beat).expect("heartbeats are plain data");
         // A heartbeat that is lost is followed by another; a broker that blocks publishers must not hold this task.
-        if !session.writing.is_blocked()
+        if !session.beating.is_blocked()
             && let Err(error) = session
-                .publisher
+                .beat_publisher
                 .publish_transient(Target::Fanout(&self.link.names().members()), body, &Properties::of_kind("beat"))
                 .await
         {
@@ -238,75 +261,40 @@ impl Membership {
     }
 
     fn heard(&self, beat: Beat) {
-        if beat.member == self.me {
-            return;
-        }
-        let now = self.now_ms();
-        let mut state = self.lock();
-        let mut news = false;
-        if let Some(gone) = beat.gone.filter(|gone| *gone != self.me) {
-            news |= state.everybody.lost(gone);
-            state.workers.lost(gone);
-            state.seen.remove(&gone);
-        }
-        if beat.leaving {
-            news |= state.everybody.left(beat.member, now);
-            state.workers.left(beat.member, now);
-            state.seen.remove(&beat.member);
-        } else {
-            news |= state.everybody.heard(beat.member, BTreeMap::new(), now);
-            news |= state.seen.get(&beat.member).is_none_or(|seen| seen.beat.claims != beat.claims);
-            if beat.role == Role::Worker {
-                state.workers.heard(beat.member, beat.claims.clone(), now);
-            }
-            if state.everybody.is_alive(beat.member) {
-                state.seen.insert(beat.member, Seen { beat, at: Instant::now() });
-            }
-        }
-        drop(state);
-        if news {
-            self.changed.send_modify(|version| *version += 1);
-        }
+        let (build, claims, refused) = (beat.build.clone(), beat.claims.clone(), beat.refused.clone());
+        let sign = LifeSign {
+            member: beat.member,
+            is_worker: beat.role == Role::Worker,
+            said: Announcement { build, claims, refused },
+            under_way: beat.under_way.clone(),
+            leaving: beat.leaving,
+            gone: beat.gone,
+        };
+        let is_news = self.lock().heard(sign, Seen { beat, at: Instant::now() }, self.now_ms());
+        self.tell_if(is_news);
     }
 
     fn lost(&self, member: MemberId) {
-        let mut state = self.lock();
-        state.everybody.lost(member);
-        state.workers.lost(member);
-        state.seen.remove(&member);
-        drop(state);
-        self.changed.send_modify(|version| *version += 1);
+        self.lock().lost(member);
+        self.tell_if(true);
     }
 
     fn expire(&self) {
-        let now = self.now_ms();
-        let silence = SILENCE.as_millis() as u64;
-        let mut state = self.lock();
-        // If this process itself stood still (stopped, or the broker blocked it), it could not hear anybody.
-        let stood_still = now.saturating_sub(state.looked_ms) > silence / 2;
-        state.looked_ms = now;
-        if stood_still {
-            state.everybody.forgive(now);
-            state.workers.forgive(now);
-            return;
-        }
-        let silent = state.everybody.expire(now, silence);
-        state.workers.expire(now, silence);
+        let silent = self.lock().expire(self.now_ms(), SILENCE.as_millis() as u64);
         for member in &silent {
             tracing::info!(%member, "a member is silent and believed dead");
-            state.seen.remove(member);
         }
-        drop(state);
-        if !silent.is_empty() {
+        self.tell_if(!silent.is_empty());
+    }
+
+    fn tell_if(&self, is_news: bool) {
+        if is_news {
             self.changed.send_modify(|version| *version += 1);
         }
     }
 
     fn forgive(&self) {
-        let now = self.now_ms();
-        let mut state = self.lock();
-        state.everybody.forgive(now);
-        state.workers.forgive(now);
+        self.lock().forgive(self.now_ms());
     }
 }
 

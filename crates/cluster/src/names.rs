@@ -50,6 +50,11 @@ impl Names {
     pub fn chunks(&self, job: &JobId, wave: usize) -> String {
         format!("{}.job.{job}.chunks.{wave}", self.prefix)
     }
+
+    /// The queue by which a gateway finds out whether the broker stores messages.
+    pub fn probe(&self, job: &JobId) -> String {
+        format!("{}.job.{job}.probe", self.prefix)
+    }
 }
 
 #[cfg(test)]
@@ -65,6 +70,7 @@ mod tests {
         assert_eq!(names.log(&job, Log::Partition(Partition(3))), "blue.job.abababababababab.3");
         assert_eq!(names.log(&job, Log::Results), "blue.job.abababababababab.results");
         assert_eq!(names.chunks(&job, 1), "blue.job.abababababababab.chunks.1");
+        assert_eq!(names.probe(&job), "blue.job.abababababababab.probe");
         assert!(Names::new("a.b").is_err());
         assert!(Names::new("").is_err());
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Attempt, Error, IntervalSet, Promise, Source, TableId};
+use crate::digest_store::DigestStore;
+use crate::{Attempt, ChunkDigest, Error, IntervalSet, Promise, QueueSilence, Source, TableId, Witness};
 
 /// A fact about a job. Facts may be repeated and may come in any order, except that the first closing of a table counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,8 @@ pub enum Fact {
         table: TableId,
         /// The chunks.
         chunks: Promise,
+        /// The digests of their bytes, in the order of their numbers.
+        digests: Vec<ChunkDigest>,
     },
     /// A whole file was uploaded and cut into chunks by a gateway.
     FileUploaded {
@@ -60,6 +63,24 @@ pub enum Fact {
         /// The chunks.
         chunks: Promise,
     },
+    /// A gateway waits in vain for the first confirm of a wave's work queue.
+    QueueSilent {
+        /// The wave.
+        wave: u16,
+        /// The round that is being counted: see [`QueueSilence`].
+        round: u32,
+        /// The connection over which it waits.
+        by: Witness,
+        /// For how long, in milliseconds.
+        ms: u64,
+    },
+    /// The silence of a wave's work queue is counted anew: it was made anew, or was looked into in vain.
+    QueueCleared {
+        /// The wave.
+        wave: u16,
+        /// The round that begins.
+        round: u32,
+    },
     /// A client is still there.
     Touched,
 }
@@ -93,26 +114,27 @@ pub const FILE_SHIFT: u32 = 32;
 #[derive(Debug, Clone, Default)]
 pub struct JobFacts {
     uploaded: BTreeMap<TableId, IntervalSet>,
+    /// Of all chunks that were ever uploaded: one that was lost must come again as it was.
+    digests: BTreeMap<TableId, DigestStore>,
     closed: BTreeMap<TableId, ClosedTable>,
     files: BTreeMap<(TableId, u32), UploadedFile>,
     attempts: BTreeMap<Source, BTreeSet<Attempt>>,
+    /// Work queues that were waited for in vain, by wave.
+    silent: BTreeMap<u16, QueueSilence>,
     next_offset: u64,
 }
 
 impl JobFacts {
     /// Takes the fact at `offset` in. False if it was read before.
     ///
-    /// Closing a table twice differently is an error: one of two clients has other files.
+    /// Closing a table twice differently, or a chunk with two digests, is an error: one of two clients has other files.
     pub fn apply(&mut self, offset: u64, fact: &Fact) -> Result<bool, Error> {
         if offset < self.next_offset {
             return Ok(false);
         }
         self.next_offset = offset + 1;
         match fact {
-            Fact::Uploaded { table, chunks } => {
-                let uploaded = self.uploaded.entry(*table).or_default();
-                chunks.ranges().iter().for_each(|&(first, end)| uploaded.insert_range(first, end));
-            }
+            Fact::Uploaded { table, chunks, digests } => self.upload(*table, chunks, digests)?,
             Fact::FileUploaded { table, file, chunks, records, bytes } => {
                 let uploaded = UploadedFile { chunks: *chunks, records: *records, bytes: *bytes };
                 self.files.insert((*table, *file), uploaded);
@@ -135,9 +157,49 @@ impl JobFacts {
                 let uploaded = self.uploaded.entry(*table).or_default();
                 chunks.ranges().iter().for_each(|&(first, end)| uploaded.remove_range(first, end));
             }
+            Fact::QueueSilent { wave, round, by, ms } => self.silent.entry(*wave).or_default().note(*round, *by, *ms),
+            Fact::QueueCleared { wave, round } => self.silent.entry(*wave).or_default().begin(*round),
             Fact::Touched => {}
         }
         Ok(true)
+    }
+
+    fn upload(&mut self, table: TableId, chunks: &Promise, digests: &[ChunkDigest]) -> Result<(), Error> {
+        if chunks.len() != digests.len() as u64 {
+            return Err(Error::BadReceipt { table, chunks: chunks.len(), digests: digests.len() });
+        }
+        let uploaded = self.uploaded.entry(table).or_default();
+        let known = self.digests.entry(table).or_default();
+        let mut changed = None;
+        for (number, &digest) in chunks.numbers().zip(digests) {
+            uploaded.insert(number);
+            let before = known.get_or_insert(number, digest);
+            if before != digest {
+                changed.get_or_insert(Error::ChunkChanged { table, number, before, now: digest });
+            }
+        }
+        changed.map_or(Ok(()), Err)
+    }
+
+    /// The digest of a chunk's bytes, if it was ever uploaded.
+    pub fn digest(&self, table: TableId, number: u64) -> Option<ChunkDigest> {
+        self.digests.get(&table)?.get(number)
+    }
+
+    /// Whether a chunk of these bytes agrees with what was uploaded under its number, if anything was.
+    ///
+    /// # Errors
+    /// Names the chunk if its bytes are others.
+    pub fn check_digest(&self, table: TableId, number: u64, digest: ChunkDigest) -> Result<(), Error> {
+        match self.digest(table, number) {
+            Some(before) if before != digest => Err(Error::ChunkChanged { table, number, before, now: digest }),
+            _ => Ok(()),
+        }
+    }
+
+    /// For how long the work queue of a wave was waited for in vain.
+    pub fn queue_silence(&self, wave: u16) -> QueueSilence {
+        self.silent.get(&wave).cloned().unwrap_or_default()
     }
 
     /// The offset to read from next.
@@ -195,7 +257,8 @@ mod tests {
     const TABLE: TableId = TableId(0);
 
     fn uploaded(first: u64, end: u64) -> Fact {
-        Fact::Uploaded { table: TABLE, chunks: Promise::runs([(first, end)]) }
+        let digests = (first..end).map(ChunkDigest).collect();
+        Fact::Uploaded { table: TABLE, chunks: Promise::runs([(first, end)]), digests }
     }
 
     fn closed(chunks: u64) -> Fact {
@@ -214,6 +277,44 @@ mod tests {
         assert!(facts.is_uploaded([TABLE]));
         assert_eq!(facts.apply(3, &Fact::Lost { table: TABLE, chunks: Promise::runs([(1, 2)]) }), Ok(true));
         assert_eq!(facts.missing(TABLE, None), vec![(1, 2)]);
+    }
+
+    #[test]
+    fn a_chunk_with_two_digests_is_a_contradiction_that_names_it() {
+        let mut facts = JobFacts::default();
+        assert_eq!(facts.apply(0, &uploaded(0, 3)), Ok(true));
+        assert_eq!(facts.apply(1, &uploaded(1, 2)), Ok(true), "the same again");
+        assert_eq!(facts.digest(TABLE, 2), Some(ChunkDigest(2)));
+        let digests = vec![ChunkDigest(1), ChunkDigest(9), ChunkDigest(3)];
+        let other = Fact::Uploaded { table: TABLE, chunks: Promise::runs([(1, 4)]), digests };
+        let (before, now) = (ChunkDigest(2), ChunkDigest(9));
+        let changed = Error::ChunkChanged { table: TABLE, number: 2, before, now };
+        assert_eq!(facts.apply(2, &other), Err(changed.clone()));
+        assert_eq!(facts.digest(TABLE, 2), Some(ChunkDigest(2)), "the first counts");
+        assert!(facts.uploaded(TABLE).contains(3), "what else the receipt says is true");
+        // A chunk that the broker has lost must come again as it was.
+        assert_eq!(facts.apply(3, &Fact::Lost { table: TABLE, chunks: Promise::runs([(2, 3)]) }), Ok(true));
+        assert_eq!(facts.check_digest(TABLE, 2, ChunkDigest(9)), Err(changed));
+        assert_eq!(facts.check_digest(TABLE, 2, ChunkDigest(2)), Ok(()));
+        let bad = Fact::Uploaded { table: TABLE, chunks: Promise::count(2), digests: Vec::new() };
+        assert!(matches!(facts.apply(4, &bad), Err(Error::BadReceipt { .. })));
+    }
+
+    #[test]
+    fn the_silence_of_a_queue_adds_up_from_gateway_to_gateway_until_it_is_cleared() {
+        let mut facts = JobFacts::default();
+        let silent = |member, round, ms| {
+            let by = Witness { member: crate::MemberId(member), epoch: 1 };
+            Fact::QueueSilent { wave: 3, round, by, ms }
+        };
+        assert_eq!(facts.apply(0, &silent(1, 0, 4000)), Ok(true));
+        assert!(!facts.queue_silence(3).is_long());
+        assert_eq!(facts.apply(1, &silent(2, 0, 4000)), Ok(true));
+        assert!(facts.queue_silence(3).is_long());
+        assert!(facts.queue_silence(2).is_empty(), "another wave");
+        assert_eq!(facts.apply(2, &Fact::QueueCleared { wave: 3, round: 1 }), Ok(true));
+        assert_eq!(facts.apply(3, &silent(1, 0, 9000)), Ok(true));
+        assert!(facts.queue_silence(3).is_empty());
     }
 
     #[test]

@@ -20,6 +20,24 @@ pub struct StageId(pub u16);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Partition(pub u16);
 
+/// The code that a process runs, as a digest. Processes with the same id plan, compute and write the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BuildId(String);
+
+impl BuildId {
+    /// The build with this digest.
+    pub fn new(digest: impl Into<String>) -> Self {
+        Self(digest.into())
+    }
+}
+
+impl fmt::Display for BuildId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.get(..12).unwrap_or(&self.0))
+    }
+}
+
 /// What a message was derived from. Two messages of one log with the same source are the same message.
 ///
 /// The order of sources is the order in which a task reads its input, so that it sees the same rows in the same order

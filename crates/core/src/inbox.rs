@@ -174,6 +174,16 @@ impl Inbox {
         self.chunks[usize::from(table.0)].len()
     }
 
+    /// How many outputs have arrived over these edges, each counted once for every edge that it serves.
+    pub fn arrived_over(&self, edges: &[StageId]) -> u64 {
+        let arrived = |edge: &StageId| match self.edges.get(edge) {
+            Some(Producer::Chunks(table)) => self.chunks_arrived(*table),
+            Some(Producer::Tasks(_)) => self.tasks.get(edge).map_or(0, IntervalSet::len),
+            None => 0,
+        };
+        edges.iter().map(arrived).sum()
+    }
+
     /// The chunks of the table that were promised and have not arrived.
     pub fn missing_chunks(&self, table: TableId) -> Vec<(u64, u64)> {
         let table = usize::from(table.0);

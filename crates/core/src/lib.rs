@@ -1,8 +1,8 @@
 //! The protocol of tenaz as plain values: event in, decision out.
 //!
 //! Everything that makes an answer independent of threads, order and deaths is decided here: what an id is
-//! ([`Source`]), whether a message is new ([`Inbox::receive`]), when a task has all its input ([`Inbox`]), and whether
-//! every record is accounted for ([`Ledger`]).
+//! ([`Source`]), whether a message is new ([`Inbox::receive`]), when a task has all its input ([`Inbox`]), whether
+//! every record is accounted for ([`Ledger`]), and whether all parties saw the same bytes ([`LineageCheck`]).
 //!
 //! This crate never does IO, never looks at a clock, never spawns or awaits, and never iterates in hash order.
 //!
@@ -33,43 +33,81 @@
 //! # Ok::<(), tenaz_core::Error>(())
 //! ```
 
+mod bounded_text;
+mod chunk_intake;
+mod control_log;
+mod digest_store;
+mod driver;
 mod election;
 mod error;
 mod facts;
+mod fault_class;
+mod file_places;
 mod ids;
 mod inbox;
 mod interval_set;
+mod job_seat;
 mod ledger;
 pub mod limits;
+mod lineage;
 mod mailbox;
 mod members;
 mod message;
+mod offset_ranges;
+mod problem_code;
 mod promise;
+mod queue_silence;
+mod queue_watch;
 mod registry;
 mod request;
+mod roster;
+mod stall_watch;
+mod stream_silence;
 mod supervision;
+mod system_error;
 mod topology;
+mod unserved;
+mod upkeep;
 mod worker;
 
+pub use bounded_text::BoundedText;
+pub use chunk_intake::{ChunkIntake, IntakeStep};
+pub use control_log::{ControlLog, Note, NotePlace};
+pub use driver::{
+    Effect, Finished, Input, JobDriver, JobFailure, LogPart, Product, RowEngine, Step, StepOutcome, Ticket,
+};
 pub use election::{
     Action as ElectionAction, Election, Event as ElectionEvent, Fence, Message as ElectionMessage, Pace, Term,
 };
 pub use error::Error;
 pub use facts::{ClosedTable, FILE_SHIFT, Fact, JobFacts, UploadedFile};
-pub use ids::{JobId, MemberId, Partition, QueryId, Source, StageId, SupervisorId, TableId};
+pub use fault_class::{Classified, FaultClass};
+pub use file_places::{FilePlaces, FullQueue};
+pub use ids::{BuildId, JobId, MemberId, Partition, QueryId, Source, StageId, SupervisorId, TableId};
 pub use inbox::{Inbox, Received};
 pub use interval_set::IntervalSet;
+pub use job_seat::JobSeat;
 pub use ledger::{Imbalance, Ledger, TableLedger};
+pub use lineage::{ChunkDigest, ChunkHasher, EdgeSums, Lineage, LineageCheck};
 pub use mailbox::{Mailbox, Verdict};
-pub use members::{Claim, Members};
+pub use members::{Announcement, Claim, Members};
 pub use message::{Header, Log};
+pub use offset_ranges::OffsetRanges;
+pub use problem_code::ProblemCode;
 pub use promise::Promise;
-pub use registry::{Change, End, Entry, JobCard, Registry, RegistryEvent};
+pub use queue_silence::{QueueSilence, Witness};
+pub use queue_watch::{Probe, QueueAction, QueueEvent, QueueWatch, Sighting};
+pub use registry::{Change, DoneSummary, End, Entry, JobCard, Registry, RegistryEvent};
 pub use request::{FileEntry, WorkloadText};
+pub use roster::{LifeSign, Roster};
+pub use stall_watch::{StallSigns, StallVerdict, StallWatch};
+pub use stream_silence::StreamSilence;
 pub use supervision::{ChaosAction, ChaosError, ChaosPlan, ChaosSettings, ChaosWeights, Strike};
 pub use supervision::{
-    Ending, Incarnation, Keeper, KeeperAction, KeeperEvent, KeeperPolicy, Past, ProcessName, ProcessRole, ProcessState,
-    Standing, Streak, Trouble,
+    Ending, Incarnation, Keeper, KeeperAction, KeeperEvent, KeeperPolicy, OrderFailure, OutsideCause, Past,
+    ProcessName, ProcessRole, ProcessState, Standing, Streak, Trouble,
 };
 pub use topology::{Route, StageShape, TaskSet, Topology, Wave};
+pub use unserved::{UnservedAction, UnservedJob};
+pub use upkeep::{Chore, JobSigns, Upkeep, UpkeepPatience};
 pub use worker::{Action, Attempt, Event, Failure, JobWorker, Tag, Work};

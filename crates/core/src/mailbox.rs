@@ -45,7 +45,7 @@ impl Mailbox {
     /// cut uses the same offsets again, for other messages.
     pub fn receive(&mut self, offset: u64, header: Header) -> Verdict {
         self.next_offset = offset + 1;
-        let Header { source, content, part, parts } = header;
+        let Header { source, content, part, parts, lineage: _ } = header;
         if part >= parts || self.inbox.has(source) {
             return Verdict::Drop;
         }
@@ -84,7 +84,7 @@ impl Mailbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Partition, Route, StageShape, TableId, TaskSet, Topology};
+    use crate::{Lineage, Partition, Route, StageShape, TableId, TaskSet, Topology};
 
     fn mailbox() -> Mailbox {
         let leaf = StageShape {
@@ -98,7 +98,8 @@ mod tests {
     }
 
     fn part(number: u64, content: u64, part: u32, parts: u32) -> Header {
-        Header { source: Source::Chunk { table: TableId(0), number }, content, part, parts }
+        let lineage = Lineage::default();
+        Header { source: Source::Chunk { table: TableId(0), number }, content, part, parts, lineage }
     }
 
     #[test]

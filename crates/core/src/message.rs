@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Partition, Source};
+use crate::{Lineage, Partition, Source};
 
 /// A log of a job: append-only, replayable from its start by anybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,4 +46,6 @@ pub struct Header {
     pub part: u32,
     /// How many parts there are, at least 1.
     pub parts: u32,
+    /// Which bytes the output was made of.
+    pub lineage: Lineage,
 }

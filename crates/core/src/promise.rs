@@ -32,6 +32,11 @@ impl Promise {
         &self.ranges
     }
 
+    /// The numbers, in their order.
+    pub fn numbers(&self) -> impl Iterator<Item = u64> + '_ {
+        self.ranges.iter().flat_map(|&(first, end)| first..end)
+    }
+
     /// This and more.
     pub fn with(&self, runs: &[(u64, u64)]) -> Self {
         Self::runs(self.ranges.iter().chain(runs).copied())

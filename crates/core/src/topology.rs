@@ -104,6 +104,11 @@ impl Topology {
         self.stages().filter(move |(_, stage)| stage.tasks == TaskSet::PerChunk(table)).map(|(id, _)| id)
     }
 
+    /// The broadcasts that the leaf work of a chunk of `table` uses.
+    pub fn broadcasts_of(&self, table: TableId) -> BTreeSet<StageId> {
+        self.leaves(table).flat_map(|leaf| self.stage(leaf).broadcasts.iter().copied()).collect()
+    }
+
     /// Whether rows of `stage` can arrive in the log of `partition`.
     pub fn arrives_in(&self, stage: StageId, partition: Partition) -> bool {
         match self.stage(stage).route {
@@ -178,7 +183,7 @@ impl Topology {
         for (&table, &level) in &tables {
             let wave = levels.entry(level).or_default();
             wave.tables.insert(table);
-            wave.needs.extend(self.leaves(table).flat_map(|leaf| self.stage(leaf).broadcasts.iter().copied()));
+            wave.needs.extend(self.broadcasts_of(table));
         }
         levels.into_values().collect()
     }
@@ -186,6 +191,31 @@ impl Topology {
     /// The wave of a table, by its place in [`Topology::waves`].
     pub fn wave_of(&self, table: TableId) -> Option<usize> {
         self.waves().iter().position(|wave| wave.tables.contains(&table))
+    }
+
+    /// The tables that must be complete before a chunk of `table` can be worked on: those behind the broadcasts that its
+    /// wave needs, and those that these wait for in turn.
+    pub fn waits_for(&self, table: TableId) -> BTreeSet<TableId> {
+        let waves = self.waves();
+        let needs = |table: TableId| {
+            let wave = waves.iter().find(move |wave| wave.tables.contains(&table));
+            wave.into_iter().flat_map(|wave| wave.needs.iter().copied())
+        };
+        let mut behind: Vec<StageId> = needs(table).collect();
+        let (mut stages, mut tables) = (BTreeSet::new(), BTreeSet::new());
+        while let Some(stage) = behind.pop() {
+            if !stages.insert(stage) {
+                continue;
+            }
+            let shape = self.stage(stage);
+            behind.extend(shape.reads.iter().chain(&shape.broadcasts));
+            if let TaskSet::PerChunk(scanned) = shape.tasks
+                && tables.insert(scanned)
+            {
+                behind.extend(needs(scanned));
+            }
+        }
+        tables
     }
 
     /// The partition that runs the `n`-th thing which only one partition may run: a fixed choice that shares the work.
@@ -217,11 +247,17 @@ mod tests {
             stage(TaskSet::PerPartition, &[0], &[], Route::Broadcast),
             stage(leaf(2), &[], &[3], Route::Hash),
         ];
-        let waves = Topology::new(2, 4, stages).expect("a valid topology").waves();
+        let topology = Topology::new(2, 4, stages).expect("a valid topology");
+        let waves = topology.waves();
         let tables = |wave: &Wave| wave.tables.iter().map(|t| t.0).collect::<Vec<_>>();
         assert_eq!(waves.iter().map(tables).collect::<Vec<_>>(), vec![vec![0], vec![1], vec![2]]);
         assert!(waves[0].needs.is_empty());
         assert_eq!(waves[1].needs, BTreeSet::from([StageId(1)]));
         assert_eq!(waves[2].needs, BTreeSet::from([StageId(3)]));
+        let waits_for = |table| topology.waits_for(TableId(table)).iter().map(|t| t.0).collect::<Vec<_>>();
+        assert_eq!(waits_for(0), [0; 0]);
+        assert_eq!(waits_for(1), [0]);
+        assert_eq!(waits_for(2), [0, 1], "by the inner stage that reads table 1, which waits for table 0 itself");
+        assert_eq!(waits_for(3), [0; 0], "no stage scans it");
     }
 }

@@ -44,7 +44,7 @@ fn one_announcement_at_a_time_and_suspects_run_alone() {
     assert_eq!(redelivered(&mut worker, 2, 1), vec![], "the first announcement has not come back");
     attempted(&mut worker, chunk(0), 1, 1);
     attempted(&mut worker, chunk(0), 2, 1);
-    let run = Action::Run { work: Work::Chunk(Tag(1)) };
+    let run = Action::Run { work: Work::Chunk(Tag(1)), sources: 0 };
     assert_eq!(attempted(&mut worker, chunk(0), 9, 1), vec![run], "two have died of it, perhaps: it runs alone");
     let actions = worker.handle(Event::TaskFinished { work: Work::Chunk(Tag(1)), messages: 1 });
     assert!(actions.contains(&Action::Exonerate { source: chunk(0) }));
@@ -61,7 +61,8 @@ fn what_was_begun_too_often_is_given_up_unless_somebody_finished_it() {
         }
         redelivered(&mut worker, 1, 0);
         let failure = Failure::Quarantined { task: chunk(0), attempts: 5 };
-        let expected = if exonerated { Action::Run { work: Work::Chunk(Tag(1)) } } else { Action::Fail { failure } };
+        let expected =
+            if exonerated { Action::Run { work: Work::Chunk(Tag(1)), sources: 0 } } else { Action::Fail { failure } };
         assert_eq!(attempted(&mut worker, chunk(0), 9, 1), vec![expected]);
     }
 }
@@ -76,7 +77,7 @@ fn a_worker_that_tries_again_has_survived_but_patience_ends() {
         attempted(worker, chunk(0), 9, number)
     };
     for number in 1..=20 {
-        assert_eq!(again(&mut worker, number), vec![Action::Run { work: Work::Chunk(Tag(number)) }]);
+        assert_eq!(again(&mut worker, number), vec![Action::Run { work: Work::Chunk(Tag(number)), sources: 0 }]);
     }
     assert!(matches!(again(&mut worker, 21)[..], [Action::Fail { .. }]));
 }

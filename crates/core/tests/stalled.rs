@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use tenaz_core::{
-    Action, Event, Header, JobWorker, Log, MemberId, Partition, Promise, QueryId, Route, Source, StageId, StageShape,
-    TableId, TaskSet, Topology,
+    Action, Event, Header, JobWorker, Lineage, Log, MemberId, Partition, Promise, QueryId, Route, Source, StageId,
+    StageShape, TableId, TaskSet, Topology,
 };
 
 const DIMENSION: TableId = TableId(0);
@@ -28,7 +28,8 @@ fn worker(results: bool) -> JobWorker {
 }
 
 fn arrived(worker: &mut JobWorker, log: Log, table: TableId) -> Vec<Action> {
-    let header = Header { source: Source::Chunk { table, number: 0 }, content: 0, part: 0, parts: 1 };
+    let source = Source::Chunk { table, number: 0 };
+    let header = Header { source, content: 0, part: 0, parts: 1, lineage: Lineage::default() };
     worker.handle(Event::MessageArrived { log, offset: 0, header })
 }
 
@@ -44,17 +45,52 @@ fn a_lost_broadcast_is_named_by_everybody_who_waits_for_it() {
 #[test]
 fn chunks_that_never_come_to_a_log_are_not_missed_there() {
     let mut worker = worker(true);
-    assert_eq!(worker.handle(Event::Stalled), vec![lost(DIMENSION), lost(FACTS)]);
+    assert_eq!(worker.handle(Event::Stalled), vec![lost(DIMENSION)], "those of the facts still wait in their queue");
     arrived(&mut worker, Log::Broadcast, DIMENSION);
+    assert_eq!(worker.handle(Event::Stalled), vec![lost(DIMENSION), lost(FACTS)], "two accounts are missing");
     arrived(&mut worker, Log::Results, DIMENSION);
     assert_eq!(worker.handle(Event::Stalled), vec![lost(FACTS)], "the partition's log has no chunks of any table");
 }
 
 #[test]
-fn a_job_that_has_concluded_and_does_not_end_is_concluded_again() {
+fn answers_are_made_once_however_long_it_takes_and_their_end_is_announced_until_the_job_has_ended() {
     let mut worker = worker(true);
-    arrived(&mut worker, Log::Results, DIMENSION);
-    assert!(arrived(&mut worker, Log::Results, FACTS).contains(&Action::Conclude));
     arrived(&mut worker, Log::Broadcast, DIMENSION);
-    assert_eq!(worker.handle(Event::Stalled), vec![Action::Conclude]);
+    arrived(&mut worker, Log::Results, DIMENSION);
+    assert!(arrived(&mut worker, Log::Results, FACTS).contains(&make_answer(1)));
+    assert!(!worker.is_idle(), "making the answers is work");
+    assert_eq!(worker.handle(Event::Stalled), vec![], "what was taken for the answers cannot be taken again");
+    assert_eq!(worker.handle(answer_made(1)), vec![Action::Conclude { conclusion: 1 }]);
+    assert!(!worker.is_idle(), "so is concluding");
+    assert_eq!(worker.handle(Event::Stalled), vec![]);
+    assert_eq!(worker.handle(Event::Concluded { conclusion: 1 }), vec![Action::AnnounceEnd]);
+    assert!(worker.is_idle());
+    assert_eq!(worker.handle(Event::Stalled), vec![Action::AnnounceEnd], "the word of it may have been lost");
+}
+
+#[test]
+fn results_that_were_given_away_and_came_back_are_concluded_anew() {
+    let mut worker = worker(true);
+    arrived(&mut worker, Log::Broadcast, DIMENSION);
+    let complete = |worker: &mut JobWorker| {
+        arrived(worker, Log::Results, DIMENSION);
+        arrived(worker, Log::Results, FACTS)
+    };
+    assert!(complete(&mut worker).contains(&make_answer(1)));
+    for results in [false, true] {
+        worker.handle(Event::OwnershipChanged { partitions: BTreeSet::from([Partition(0)]), results });
+    }
+    assert!(complete(&mut worker).contains(&make_answer(2)));
+    assert_eq!(worker.handle(answer_made(1)), vec![], "that of the first was dropped");
+    assert_eq!(worker.handle(answer_made(2)), vec![Action::Conclude { conclusion: 2 }]);
+    assert_eq!(worker.handle(Event::Concluded { conclusion: 1 }), vec![]);
+    assert_eq!(worker.handle(Event::Concluded { conclusion: 2 }), vec![Action::AnnounceEnd]);
+}
+
+fn make_answer(conclusion: u64) -> Action {
+    Action::MakeAnswer { query: QueryId(0), conclusion }
+}
+
+fn answer_made(conclusion: u64) -> Event {
+    Event::AnswerMade { query: QueryId(0), conclusion }
 }

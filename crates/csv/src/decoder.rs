@@ -22,11 +22,11 @@ use crate::fields::Fields;
 use crate::index::scalar::{Exact, Fault, Scan};
 use crate::index::{self, Marks, Rules};
 use crate::limits::{DETACHED_SHARE, MARKED_WINDOW_BYTES, MAX_CHUNK_BYTES, MAX_RECORD_BYTES, WINDOW_BYTES};
-use crate::reject::record_text;
+use crate::rejects::Spot;
 use crate::simd::Simd;
 use crate::wanted::{Wanted, Within};
 use crate::window::{Found, Window, is_regular};
-use crate::{Chunk, Error, Layout, Reason, Reject};
+use crate::{Chunk, Error, Layout, Reason, Rejects};
 
 /// Decodes chunks of one table. Keeps its working memory from chunk to chunk.
 pub struct Decoder {
@@ -56,7 +56,7 @@ pub struct Added {
     /// All records, accepted and rejected.
     pub records: u64,
     /// The rejected records, in order.
-    pub rejects: Vec<Reject>,
+    pub rejects: Rejects,
 }
 
 /// A decoded chunk.
@@ -67,7 +67,7 @@ pub struct Decoded {
     /// All records, accepted and rejected.
     pub records: u64,
     /// The rejected records, in order.
-    pub rejects: Vec<Reject>,
+    pub rejects: Rejects,
 }
 
 /// How far the decoding of a chunk has come.
@@ -77,10 +77,9 @@ struct Progress<'a> {
     records: u64,
     /// Whether rows of it were accepted.
     any_rows: bool,
-    rejects: Vec<Reject>,
-    /// Where newlines were counted up to, and the line there.
+    rejects: Rejects,
+    /// Where newlines were counted up to, and how many they were.
     counted: (usize, u64),
-    byte: u64,
 }
 
 impl Decoder {
@@ -212,7 +211,7 @@ impl Decoder {
         self.exact.forget();
         let before = self.rows;
         let mut progress =
-            Progress { data, marks, records: 0, any_rows: false, rejects: Vec::new(), counted: (0, line), byte };
+            Progress { data, marks, records: 0, any_rows: false, rejects: Rejects::new(byte, line), counted: (0, 0) };
         let mut at = 0;
         while at < data.len() {
             at = self.decode_window(&mut progress, at);
@@ -453,17 +452,11 @@ fn read_all(
 
 impl Progress<'_> {
     fn reject(&mut self, fault: Found) {
-        let (counted, line) = self.counted;
-        let line = line + memchr::memchr_iter(b'\n', &self.data[counted..fault.start]).count() as u64;
-        self.counted = (fault.start, line);
-        self.rejects.push(Reject {
-            record: fault.record,
-            line,
-            byte: self.byte + fault.start as u64,
-            column: fault.column,
-            reason: fault.reason,
-            text: record_text(&self.data[fault.start..fault.end]),
-        });
+        let Found { record, start, end, column, reason } = fault;
+        let (counted, lines) = self.counted;
+        let lines = lines + memchr::memchr_iter(b'\n', &self.data[counted..start]).count() as u64;
+        self.counted = (start, lines);
+        self.rejects.push(Spot { record, start, lines, column }, reason, &self.data[start..end]);
     }
 
     /// Rejects the record `data[start..next]` for a fault in its structure.

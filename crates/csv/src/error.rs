@@ -1,6 +1,7 @@
 //! What stops a file from being read. A bad record does not: it is a [`Reject`](crate::Reject).
 
 use arrow_schema::ArrowError;
+use tenaz_core::{Classified, FaultClass};
 
 /// What stops a file from being read.
 #[derive(Debug, thiserror::Error)]
@@ -39,4 +40,17 @@ pub enum Error {
     /// This crate: Arrow refused a batch.
     #[error("decoded columns do not form a batch: {0}")]
     Batch(#[from] ArrowError),
+}
+
+impl Classified for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Io(source) => FaultClass::of_system_error(source, FaultClass::Data),
+            // Whoever uploads a chunk chooses its size.
+            Self::Header { .. } | Self::ChunkTooLarge { .. } => FaultClass::Data,
+            // Layouts come from workload files.
+            Self::Layout { .. } => FaultClass::Query,
+            Self::Projection { .. } | Self::Batch(_) => FaultClass::Bug,
+        }
+    }
 }

@@ -20,8 +20,9 @@
 //!     let decoded = decoder.decode(&chunk.data, chunk.byte, chunk.line)?;
 //!     assert_eq!(decoded.records, 3);
 //!     assert_eq!(decoded.batch.num_rows(), 2);
-//!     assert_eq!(decoded.rejects[0].line, 4);
-//!     assert_eq!(decoded.rejects[0].reason.to_string(), "\"cheap\" is not a decimal number");
+//!     let reject = decoded.rejects.first().expect("one is bad");
+//!     assert_eq!(reject.line, 4);
+//!     assert_eq!(reject.reason.to_string(), "\"cheap\" is not a decimal number");
 //! }
 //! # Ok::<(), tenaz_csv::Error>(())
 //! ```
@@ -55,6 +56,7 @@ pub mod limits;
 mod parse;
 mod records;
 mod reject;
+mod rejects;
 mod simd;
 mod spares;
 mod text;
@@ -69,5 +71,6 @@ pub use index::Marks;
 pub use layout::{Column, Header, Kind, Layout};
 pub use records::{Records, line_starts};
 pub use reject::{Reason, Reject};
+pub use rejects::{RejectRef, Rejects};
 pub use spares::Spares;
 pub use wanted::Within;

@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 use proptest::prelude::*;
-use tenaz_csv::{Block, BlockCutter, Chunker, Column, Decoder, Header, Kind, Layout, Reason, Reject, Spares, Within};
+use tenaz_csv::{Block, BlockCutter, Chunker, Column, Decoder, Header, Kind, Layout, Reason, Rejects, Spares, Within};
 
 /// What becomes of a record: its values, or the column at fault and the reason.
 type Outcome = Result<(Option<String>, Option<i64>, Option<String>), (Option<usize>, Reason)>;
@@ -239,13 +239,13 @@ fn assert_same_where(some: &RecordBatch, all: &RecordBatch) {
 }
 
 /// Puts the rows of a batch and the rejects of the chunks that it was made of, each with its number of records, in order.
-fn put_back(batch: &RecordBatch, chunks: Vec<(u64, Vec<Reject>)>, records: &mut Vec<Expected>) {
+fn put_back(batch: &RecordBatch, chunks: Vec<(u64, Rejects)>, records: &mut Vec<Expected>) {
     let mut row = 0;
     for (count, rejects) in chunks {
-        let mut rejects = rejects.into_iter().peekable();
+        let mut rejects = rejects.iter().peekable();
         for record in 0..count {
             if let Some(reject) = rejects.next_if(|reject| reject.record == record) {
-                let outcome = Err((reject.column, reject.reason));
+                let outcome = Err((reject.column, reject.reason.clone()));
                 records.push(Expected { line: reject.line, byte: reject.byte, outcome });
             } else {
                 let ints = batch.column(2).as_primitive::<Int64Type>();
@@ -501,7 +501,7 @@ fn a_line_without_end_takes_bounded_memory() {
     assert_eq!((second.byte, second.line, &second.data[..]), ((200 << 20) + 1, 2, b"a,1,c\n".as_slice()));
     let mut decoder = Decoder::new(Arc::new(layout), vec![]).unwrap();
     let decoded = decoder.decode(&first.data, first.byte, first.line).unwrap();
-    assert_eq!(decoded.rejects[0].reason.to_string(), "record is larger than 1 MiB");
+    assert_eq!(decoded.rejects.first().unwrap().reason.to_string(), "record is larger than 1 MiB");
 }
 
 #[test]

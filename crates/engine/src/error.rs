@@ -1,4 +1,7 @@
 use datafusion::error::DataFusionError;
+use tenaz_core::{Classified, FaultClass};
+
+use crate::task_fault::class_of_task_error;
 
 /// Everything that can go wrong in planning or running a task, by whose fault it is.
 #[derive(Debug, thiserror::Error)]
@@ -75,6 +78,20 @@ pub enum Error {
 impl From<datafusion::arrow::error::ArrowError> for Error {
     fn from(error: datafusion::arrow::error::ArrowError) -> Self {
         Self::Task(DataFusionError::from(error))
+    }
+}
+
+impl Classified for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Workload { .. } | Self::UnknownWorkload { .. } | Self::UnknownQuery { .. } | Self::Sql { .. } => {
+                FaultClass::Query
+            }
+            Self::Unreadable { source, .. } => FaultClass::of_system_error(source, FaultClass::Query),
+            Self::Shape(error) => error.class(),
+            Self::Csv(error) => error.class(),
+            Self::Task(error) | Self::Query { source: error, .. } => class_of_task_error(error),
+        }
     }
 }
 

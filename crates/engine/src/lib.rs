@@ -13,6 +13,7 @@ pub mod limits;
 mod machine_words;
 mod plan;
 mod task;
+mod task_fault;
 mod workload;
 
 pub use error::Error;

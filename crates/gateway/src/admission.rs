@@ -1,11 +1,16 @@
 //! Whether the cluster can take another job.
 
-use tenaz_cluster::JobView;
+use tenaz_cluster::limits::RESERVED_CHANNELS;
+use tenaz_cluster::{JobView, channels_of};
+use tenaz_core::JobCard;
 use tokio::time::timeout;
 
 use crate::app::{App, broker_away};
 use crate::auth::Tenant;
 use crate::problem::{Code, Problem};
+
+/// The control log of a job that has ended is read until the job is removed.
+const CHANNELS_OF_ENDED: usize = 1;
 
 /// Refuses a job that could not be worked on, with the reason.
 pub(crate) async fn admit(app: &App, tenant: &Tenant, data_bytes: u64) -> Result<(), Problem> {
@@ -23,6 +28,33 @@ pub(crate) async fn admit(app: &App, tenant: &Tenant, data_bytes: u64) -> Result
     }
     if timeout(app.limits.worker_wait, a_worker(app)).await.is_err() {
         return Err(Problem::new(Code::NoWorkers, "no worker is alive: start one with tenaz worker --broker URL"));
+    }
+    Ok(())
+}
+
+/// Refuses a job whose logs a single surviving worker could not read beside those of the other jobs, with the reason. Such a
+/// job, or another one, would wait for a channel until the others have ended.
+pub(crate) async fn admit_channels(app: &App, card: &JobCard) -> Result<(), Problem> {
+    let session = app.within(app.link.session()).await?;
+    let limit = session.reading.max_channels().saturating_sub(RESERVED_CHANNELS);
+    let used = app.book.each(|view| if view.end.is_none() { channels_of(&view.card) } else { CHANNELS_OF_ENDED });
+    check_channels(channels_of(card), used.into_iter().sum(), limit)
+}
+
+fn check_channels(needed: usize, used: usize, limit: usize) -> Result<(), Problem> {
+    if needed > limit {
+        let text = format!(
+            "the job needs {needed} channels of the broker, and a worker can have {limit}: use fewer partitions, or raise \
+             channel_max in rabbitmq.conf"
+        );
+        return Err(Problem::new(Code::TooLarge, text));
+    }
+    if used + needed > limit {
+        let text = format!(
+            "the job needs {needed} channels of the broker, other jobs use {used}, and a worker can have {limit}: try again \
+             when some have ended, use fewer partitions, or raise channel_max in rabbitmq.conf"
+        );
+        return Err(Problem::new(Code::TooManyJobs, text));
     }
     Ok(())
 }
@@ -56,4 +88,18 @@ fn check_counts(app: &App, tenant: &Tenant) -> Result<(), Problem> {
         return full(format!("{} jobs are kept, and {} may be: delete some that have ended", jobs.len(), limits.jobs));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_refused_that_no_worker_could_read() {
+        assert!(check_channels(100, 900, 1000).is_ok());
+        let later = check_channels(101, 900, 1000).expect_err("no room now");
+        assert_eq!(later.code(), Code::TooManyJobs);
+        assert!(later.detail().contains("101") && later.detail().contains("900"), "{}", later.detail());
+        assert_eq!(check_channels(1001, 0, 1000).expect_err("never").code(), Code::TooLarge);
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tenaz_cluster::{Book, Control, JobSpec, Link, Membership, ResultEnd};
+use tenaz_cluster::{Book, Control, JobSpec, Link, Membership, ResultEnd, build_id};
 use tenaz_core::{End, Fact, JobCard, JobId, TableId};
 use tenaz_runtime::Budget;
 use tenaz_vitals::{GatewayMetrics, Vitals};
@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::auth::Tenant;
 use crate::limits::{APPEAR_WAIT, KEPT_ENDS, READ_BACK_WAIT, TOUCH_EVERY};
+use crate::places::FilePlaces;
 use crate::plans::{Planned, Plans};
 use crate::problem::{Code, Problem};
 use crate::receipts::Receipts;
@@ -40,12 +41,12 @@ pub(crate) struct App {
     /// Streams under way.
     pub(crate) streams: Arc<Semaphore>,
     /// Whole files under way.
-    pub(crate) files: Arc<Semaphore>,
+    pub(crate) files: FilePlaces,
     /// Rows at rest.
     pub(crate) rows: Arc<Budget>,
     touch_every: Duration,
     touched: Mutex<HashMap<JobId, Instant>>,
-    ends: Mutex<HashMap<JobId, Arc<ResultEnd>>>,
+    ends: Mutex<HashMap<JobId, Arc<FoundEnd>>>,
     /// Work queues that confirm nothing.
     pub(crate) stuck: Stuck,
     /// How far the control logs of jobs were read at most.
@@ -62,6 +63,14 @@ pub(crate) struct Job {
     pub(crate) spec: Arc<JobSpec>,
     pub(crate) planned: Arc<Planned>,
     pub(crate) end: Option<End>,
+}
+
+/// The end of a job's results.
+#[derive(Debug)]
+pub(crate) struct FoundEnd {
+    pub(crate) end: ResultEnd,
+    /// Its place in the results log: everything before it is there, too.
+    pub(crate) offset: u64,
 }
 
 impl Job {
@@ -97,7 +106,7 @@ impl App {
             plans: Plans::default(),
             upload_memory: Arc::new(Semaphore::new(limits.upload_memory_bytes.min(Semaphore::MAX_PERMITS))),
             streams: Arc::new(Semaphore::new(limits.streams)),
-            files: Arc::new(Semaphore::new(limits.files)),
+            files: FilePlaces::new(limits.files),
             rows: Budget::new(limits.row_memory_bytes, settings.temp_dir.clone()),
             link,
             book,
@@ -135,6 +144,14 @@ impl App {
     /// The tenant's job with this id, with what it asks.
     pub(crate) async fn job(&self, tenant: &Tenant, id: &str) -> Result<Job, Problem> {
         let (card, end) = self.card(tenant, id).await?;
+        if card.build != build_id() {
+            let text = format!(
+                "job {id} was planned by build {} of tenaz, and this gateway is build {}: ask a gateway of the job's build",
+                card.build,
+                build_id()
+            );
+            return Err(Problem::new(Code::OtherBuild, text));
+        }
         let reading = self.book.wait(&card.id, |view| view.spec.clone());
         let spec = match tokio::time::timeout(APPEAR_WAIT, reading).await {
             Ok(Some(spec)) => spec,
@@ -233,13 +250,13 @@ impl App {
     }
 
     /// The end of the results, if somebody has read it.
-    pub(crate) fn known_end(&self, job: &JobId) -> Option<Arc<ResultEnd>> {
+    pub(crate) fn known_end(&self, job: &JobId) -> Option<Arc<FoundEnd>> {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).get(job).cloned()
     }
 
-    /// Remembers the end of the results.
-    pub(crate) fn remember_end(&self, job: &JobId, end: ResultEnd) -> Arc<ResultEnd> {
-        let end = Arc::new(end);
+    /// Remembers the end of the results, and where it was found.
+    pub(crate) fn remember_end(&self, job: &JobId, end: ResultEnd, offset: u64) -> Arc<FoundEnd> {
+        let end = Arc::new(FoundEnd { end, offset });
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         if ends.len() >= KEPT_ENDS {
             ends.retain(|job, _| self.book.view(job, |_| ()).is_some());

@@ -5,17 +5,17 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
-use tenaz_cluster::{ChunkHeader, Encoding};
+use tenaz_cluster::ChunkHeader;
 use tenaz_core::TableId;
 use tenaz_core::limits::MAX_CHUNKS;
 
 use crate::app::{Job, Shared};
 use crate::auth::Tenant;
 use crate::body::receive;
-use crate::encoding::{encoding_of, measure};
+use crate::encoding::{RawChunk, encoding_of, measure};
 use crate::limits::{MAX_CHUNK_BODY_BYTES, MAX_FILE_NAME_BYTES};
 use crate::problem::{Code, Problem};
-use crate::publish::{Patience, deliver, is_there};
+use crate::publish::{Delivered, Patience, deliver};
 use crate::text::percent_decode;
 
 /// `PUT /v1/jobs/{job}/tables/{table}/chunks/{n}`
@@ -35,21 +35,15 @@ pub(crate) async fn upload(
     check_promised(&app, &job, table, number)?;
     // The body is read even if it is not needed: a client that is still sending does not listen.
     let received = receive(&app, &headers, body, MAX_CHUNK_BODY_BYTES).await?;
-    if is_there(&app, &job, table, number) {
-        return Ok(answer(number, "duplicate"));
-    }
-    let (raw_bytes, received) = match encoding {
-        Encoding::Identity => (measure(encoding, &received.bytes)?, received),
-        Encoding::Lz4 | Encoding::Zstd => {
-            let measuring = tokio::task::spawn_blocking(move || (measure(encoding, &received.bytes), received));
-            let (measured, received) = measuring.await.map_err(Problem::internal)?;
-            (measured?, received)
-        }
-    };
+    let measuring = tokio::task::spawn_blocking(move || (measure(encoding, &received.bytes), received));
+    let (measured, received) = measuring.await.map_err(Problem::internal)?;
+    let RawChunk { bytes: raw_bytes, digest } = measured?;
     let Place { file, byte, line, records } = place;
-    let header = ChunkHeader { table, number, file, byte, line, records, encoding, raw_bytes };
-    deliver(&app, &job, &header, &received.bytes, Patience::Short).await?;
-    Ok(answer(number, "received"))
+    let header = ChunkHeader { table, number, file, byte, line, records, encoding, raw_bytes, digest };
+    match deliver(&app, &job, &header, &received.bytes, Patience::Short).await? {
+        Delivered::Now => Ok(answer(number, "received")),
+        Delivered::Before => Ok(answer(number, "duplicate")),
+    }
 }
 
 fn answer(number: u64, status: &str) -> Json<Value> {

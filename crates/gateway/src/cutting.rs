@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Bytes;
 use tenaz_cluster::Encoding;
+use tenaz_core::{ChunkDigest, FaultClass};
 use tenaz_csv::{Chunk, Chunker, Layout};
 use tokio::sync::mpsc;
 
@@ -100,7 +101,7 @@ pub(crate) fn cut(
     encoding: Encoding,
     layout: &Layout,
     target: usize,
-    taker: &mpsc::Sender<Chunk>,
+    taker: &mpsc::Sender<(Chunk, ChunkDigest)>,
 ) -> Result<Cut, Problem> {
     let taken = Arc::clone(&pipe.taken);
     let reader = decoder(encoding, pipe).map_err(Problem::internal)?;
@@ -114,11 +115,14 @@ pub(crate) fn cut(
             Ok(Some(chunk)) => {
                 chunks += 1;
                 records += chunk.records;
-                if taker.blocking_send(chunk).is_err() {
+                let digest = ChunkDigest::of(&chunk.data);
+                if taker.blocking_send((chunk, digest)).is_err() {
                     break Some(Problem::new(Code::BadRequest, "the upload was given up"));
                 }
             }
-            Err(error) => break Some(Problem::new(Code::Unprocessable, error.to_string())),
+            Err(error) => {
+                break Some(Problem::new(Code::Unprocessable, error.to_string()).of_class(FaultClass::Data));
+            }
         }
     };
     drop(chunker);
@@ -165,7 +169,8 @@ mod tests {
             }
         });
         let mut taken = Vec::new();
-        while let Some(chunk) = chunks.blocking_recv() {
+        while let Some((chunk, digest)) = chunks.blocking_recv() {
+            assert_eq!(digest, ChunkDigest::of(&chunk.data));
             taken.push(chunk);
         }
         feeding.join().unwrap();

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use axum::http::{HeaderMap, header};
 use tenaz_cluster::Encoding;
+use tenaz_core::{ChunkDigest, ChunkHasher};
 
 use crate::limits::{FREE_RATIO_BYTES, MAX_CHUNK_BYTES, MAX_RATIO, MAX_ZSTD_WINDOW_LOG};
 use crate::problem::{Code, Problem};
@@ -22,25 +23,33 @@ pub(crate) fn encoding_of(headers: &HeaderMap) -> Result<Encoding, Problem> {
     }
 }
 
-/// Counts what a chunk's body becomes, and refuses what is no chunk.
-pub(crate) fn measure(encoding: Encoding, body: &[u8]) -> Result<u64, Problem> {
+/// What a chunk's body becomes when it is decompressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RawChunk {
+    pub(crate) bytes: u64,
+    pub(crate) digest: ChunkDigest,
+}
+
+/// Counts and hashes what a chunk's body becomes, and refuses what is no chunk.
+pub(crate) fn measure(encoding: Encoding, body: &[u8]) -> Result<RawChunk, Problem> {
     let raw = match encoding {
-        Encoding::Identity => body.len() as u64,
-        Encoding::Lz4 | Encoding::Zstd => decompressed_bytes(encoding, body)?,
+        Encoding::Identity => RawChunk { bytes: body.len() as u64, digest: ChunkDigest::of(body) },
+        Encoding::Lz4 | Encoding::Zstd => decompressed(encoding, body)?,
     };
-    if raw > MAX_CHUNK_BYTES {
+    if raw.bytes > MAX_CHUNK_BYTES {
         let text = format!("the chunk has more than {MAX_CHUNK_BYTES} bytes: cut smaller chunks");
         return Err(Problem::new(Code::TooLarge, text));
     }
     Ok(raw)
 }
 
-fn decompressed_bytes(encoding: Encoding, body: &[u8]) -> Result<u64, Problem> {
+fn decompressed(encoding: Encoding, body: &[u8]) -> Result<RawChunk, Problem> {
     let broken = |error: &dyn std::fmt::Display| {
         Problem::new(Code::Unprocessable, format!("the body cannot be decompressed: {error}; send it again"))
     };
     let mut rest = body;
     let mut limit = Ratio::new(MAX_CHUNK_BYTES);
+    let mut hasher = ChunkHasher::default();
     let mut buffer = vec![0; 64 << 10];
     #[expect(clippy::needless_borrows_for_generic_args, reason = "what is left of it is looked at afterwards")]
     let mut reader = decoder(encoding, &mut rest).map_err(|error| broken(&error))?;
@@ -50,12 +59,13 @@ fn decompressed_bytes(encoding: Encoding, body: &[u8]) -> Result<u64, Problem> {
             break;
         }
         limit.take(read, body.len() as u64)?;
+        hasher.update(&buffer[..read]);
     }
     drop(reader);
     if !rest.is_empty() {
         return Err(broken(&format!("{} bytes follow its end", rest.len())));
     }
-    Ok(limit.raw())
+    Ok(RawChunk { bytes: limit.raw(), digest: hasher.finish() })
 }
 
 /// A reader of what a body becomes.
@@ -169,15 +179,17 @@ mod tests {
     #[test]
     fn bodies_are_measured_by_what_they_become() {
         let csv = lines(50_000);
-        assert_eq!(measure(Encoding::Identity, &csv).unwrap(), csv.len() as u64);
-        assert_eq!(measure(Encoding::Lz4, &lz4(&csv)).unwrap(), csv.len() as u64);
-        assert_eq!(measure(Encoding::Zstd, &zstd(&csv)).unwrap(), csv.len() as u64);
-        assert_eq!(measure(Encoding::Zstd, &zstd(b"")).unwrap(), 0);
+        let raw = RawChunk { bytes: csv.len() as u64, digest: ChunkDigest::of(&csv) };
+        assert_eq!(measure(Encoding::Identity, &csv).unwrap(), raw);
+        assert_eq!(measure(Encoding::Lz4, &lz4(&csv)).unwrap(), raw);
+        assert_eq!(measure(Encoding::Zstd, &zstd(&csv)).unwrap(), raw);
+        let nothing = RawChunk { bytes: 0, digest: ChunkDigest::of(b"") };
+        assert_eq!(measure(Encoding::Zstd, &zstd(b"")).unwrap(), nothing);
     }
 
     #[test]
     fn bombs_and_broken_bodies_are_refused() {
-        let code = |outcome: Result<u64, Problem>| outcome.unwrap_err().code();
+        let code = |outcome: Result<RawChunk, Problem>| outcome.unwrap_err().code();
         let zeros = vec![b'0'; 100 << 20];
         assert_eq!(code(measure(Encoding::Zstd, &zstd(&zeros))), Code::TooLarge);
         assert_eq!(code(measure(Encoding::Lz4, &lz4(&zeros))), Code::TooLarge);

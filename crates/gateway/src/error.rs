@@ -1,6 +1,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use tenaz_core::{Classified, FaultClass};
+
 /// Why a gateway cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -43,9 +45,15 @@ pub enum Error {
     Cluster(#[from] tenaz_cluster::Error),
 }
 
-impl Error {
-    /// Whether trying again later may help.
-    pub fn is_temporary(&self) -> bool {
-        matches!(self, Self::Cluster(error) if error.is_temporary())
+impl Classified for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Cluster(error) => error.class(),
+            Self::Vitals(error) => error.class(),
+            Self::Listen { source, .. } | Self::TokensUnreadable { source, .. } => {
+                FaultClass::of_system_error(source, FaultClass::Query)
+            }
+            Self::Unsafe(_) | Self::Tokens { .. } => FaultClass::Query,
+        }
     }
 }

@@ -15,10 +15,11 @@ use tokio::time::Instant;
 
 use crate::app::{App, Job, Shared};
 use crate::auth::Tenant;
+use crate::error_record::ErrorRecord;
 use crate::limits::{APPEAR_WAIT, EVENT_EVERY, EVENT_HEARTBEAT};
 use crate::problem::{Code, Problem};
 use crate::results_log::read_end;
-use crate::state::{end_error, end_name, progress, results, summarize, table, waiting_for};
+use crate::state::{end_name, progress, results, summarize, table, waiting_for};
 use crate::stream::{self, Out};
 
 /// `GET /v1/jobs/{job}/events`
@@ -63,7 +64,7 @@ fn look(app: &App, job: &Job) -> Option<Snapshot> {
         id: view.facts.next_offset(),
         state: summarize(view),
         tables: job.planned.read_tables().map(|id| table(job, view, id)).collect(),
-        progress: progress(app, view, app.known_end(job.id()).as_deref()),
+        progress: progress(app, view),
         waiting: waiting_for(app, job, view).map(|told| told.value()),
         end: view.end.clone(),
     })
@@ -81,14 +82,9 @@ async fn tell_events(app: &Shared, job: &Job, last: Option<u64>, out: &Out) {
     let mut spoken = Instant::now();
     loop {
         changes.borrow_and_update();
-        app.touch(job.id());
         app.settled(job.id()).await;
-        // The last progress is that of the end.
-        if app.book.view(job.id(), |view| view.end == Some(End::Done)) == Some(true) {
-            let _ = app.within(read_end(app, job)).await;
-        }
         let Some(now) = look(app, job) else {
-            let error = json!({"state": "expired", "error": {"code": "gone", "text": "the job was removed"}});
+            let error = json!({"state": "expired", "error": ErrorRecord::gone().value()});
             out.send(event("end", None, &error)).await;
             return;
         };
@@ -141,10 +137,10 @@ fn news(told: Option<&Snapshot>, now: &Snapshot) -> Vec<u8> {
 
 async fn last_event(app: &Shared, job: &Job, now: &Snapshot, end: &End) -> Vec<u8> {
     let mut data = json!({"state": end_name(end)});
-    match end_error(end) {
+    match ErrorRecord::of_end(end) {
         Some(error) => data["error"] = error.value(),
         None => match app.within(read_end(app, job)).await {
-            Ok(Ok(end)) => data["results"] = results(&end),
+            Ok(Ok(found)) => data["results"] = results(&found.end),
             // The client comes back for it.
             Ok(Err(_)) | Err(_) => return Vec::new(),
         },

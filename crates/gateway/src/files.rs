@@ -17,9 +17,9 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 use tenaz_cluster::{ChunkHeader, Control, Encoding};
-use tenaz_core::{FILE_SHIFT, Fact, TableId, UploadedFile};
+use tenaz_core::{ChunkDigest, FILE_SHIFT, Fact, TableId, UploadedFile};
 use tenaz_csv::Chunk;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::app::{Job, Shared, gone};
 use crate::auth::Tenant;
@@ -29,8 +29,9 @@ use crate::cutting::{Cut, Pipe, cut};
 use crate::encoding::encoding_of;
 use crate::finish::finish_files;
 use crate::limits::{FILE_CHUNKS_AT_ONCE, FILE_PARTS_AHEAD, MAX_FILE_NAME_BYTES, MAX_FILE_ORDINAL};
+use crate::places::hold_place;
 use crate::problem::{Code, Problem};
-use crate::publish::{Patience, deliver, is_there};
+use crate::publish::{Patience, deliver};
 use crate::results::stay_alive;
 
 /// `PUT /v1/jobs/{job}/tables/{table}/files/{file}`
@@ -102,24 +103,23 @@ impl Upload {
     }
 
     async fn run(&self, app: &Shared, job: &Job, body: Body) -> Result<UploadedFile, Problem> {
-        let slot = app.files.try_acquire();
-        let busy =
-            || Problem::new(Code::Busy, format!("{} files are on their way: send this one later", app.limits.files));
-        let _slot = slot.map_err(|_| busy())?;
-        let sending = self.send(app, job, body);
+        let place = app.files.take()?;
+        let full = Notify::new();
+        let sending = self.send(app, job, body, &full);
         let file = tokio::select! {
             file = sending => file?,
+            problem = hold_place(app, job, self.table, place, &full) => return Err(problem),
             () = stay_alive(app, job) => return Err(Problem::internal("this never ends")),
         };
         self.record(app, job, file).await
     }
 
     /// Cuts the file and sends its chunks.
-    async fn send(&self, app: &Shared, job: &Job, body: Body) -> Result<UploadedFile, Problem> {
+    async fn send(&self, app: &Shared, job: &Job, body: Body, full: &Notify) -> Result<UploadedFile, Problem> {
         let layout = job.planned.layout(self.table).ok_or_else(|| Problem::internal("a table has no layout"))?;
         let target = usize::try_from(job.spec.chunk_bytes).map_err(Problem::internal)?;
         let (pipe, writer) = Pipe::new(FILE_PARTS_AHEAD);
-        let (sender, mut chunks) = mpsc::channel::<Chunk>(1);
+        let (sender, mut chunks) = mpsc::channel::<(Chunk, ChunkDigest)>(1);
         let encoding = self.encoding;
         let cutting = tokio::task::spawn_blocking(move || cut(pipe, encoding, &layout, target, &sender));
         let feeding = async {
@@ -142,7 +142,7 @@ impl Upload {
                 tokio::select! {
                     Some(sent) = under_way.next() => sent?,
                     chunk = chunks.recv(), if more && under_way.len() < FILE_CHUNKS_AT_ONCE => match chunk {
-                        Some(chunk) => under_way.push(self.send_chunk(app, job, chunk)),
+                        Some((chunk, digest)) => under_way.push(self.send_chunk(app, job, chunk, digest, full)),
                         None => more = false,
                     },
                 }
@@ -160,15 +160,19 @@ impl Upload {
         Ok(UploadedFile { chunks, records, bytes })
     }
 
-    async fn send_chunk(&self, app: &Shared, job: &Job, chunk: Chunk) -> Result<(), Problem> {
+    async fn send_chunk(
+        &self,
+        app: &Shared,
+        job: &Job,
+        chunk: Chunk,
+        digest: ChunkDigest,
+        full: &Notify,
+    ) -> Result<(), Problem> {
         if chunk.number >> FILE_SHIFT != 0 {
             return Err(Problem::new(Code::TooLarge, "the file has too many chunks: use a larger chunk_bytes"));
         }
         let number = (u64::from(self.ordinal) << FILE_SHIFT) + chunk.number;
         check_promised(app, job, self.table, number)?;
-        if is_there(app, job, self.table, number) {
-            return Ok(());
-        }
         let header = ChunkHeader {
             table: self.table,
             number,
@@ -178,8 +182,9 @@ impl Upload {
             records: Some(chunk.records),
             encoding: Encoding::Identity,
             raw_bytes: chunk.data.len() as u64,
+            digest,
         };
-        deliver(app, job, &header, &chunk.data, Patience::Long).await
+        deliver(app, job, &header, &chunk.data, Patience::Long { full }).await.map(drop)
     }
 
     /// Writes down that the file is complete.

@@ -9,14 +9,16 @@ use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tenaz_cluster::{ChunkHeader, Control, Encoding};
-use tenaz_core::{ClosedTable, End, FILE_SHIFT, Fact, JobFacts, Promise, RegistryEvent, TableId};
+use tenaz_core::{
+    ChunkDigest, Classified, ClosedTable, End, FILE_SHIFT, Fact, FaultClass, JobFacts, Promise, RegistryEvent, TableId,
+};
 
 use crate::app::{Job, Shared, gone};
 use crate::auth::Tenant;
 use crate::body::receive_json;
 use crate::limits::MAX_FILE_ORDINAL;
 use crate::problem::{Code, Problem};
-use crate::publish::{Patience, deliver, is_there};
+use crate::publish::{Patience, deliver};
 
 /// What a table consists of.
 #[derive(Debug, Default, Deserialize)]
@@ -96,7 +98,7 @@ async fn close(app: &Shared, job: &Job, table: TableId, asked: ClosedTable) -> R
     };
     if !is_agreed(app, job, table, &closed.chunks)? {
         app.check_open(job.id())?;
-        if is_empty && !is_there(app, job, table, 0) {
+        if is_empty {
             send_empty_chunk(app, job, table).await?;
         }
         let ClosedTable { chunks, records, bytes } = closed.clone();
@@ -151,15 +153,22 @@ async fn send_empty_chunk(app: &Shared, job: &Job, table: TableId) -> Result<(),
         records: Some(0),
         encoding: Encoding::Identity,
         raw_bytes: 0,
+        digest: ChunkDigest::of(b""),
     };
-    deliver(app, job, &header, &[], Patience::Short).await
+    deliver(app, job, &header, &[], Patience::Short).await.map(drop)
 }
 
 /// A control log that contradicts itself can never succeed: whoever finds out says so.
 async fn fail_contradictions(app: &Shared, job: &Job) -> Result<(), Problem> {
     let problem = app.book.view(job.id(), |view| view.problem.clone().filter(|_| view.end.is_none())).flatten();
-    let Some(reason) = problem else { return Ok(()) };
-    let end = End::Failed { code: "contradiction".to_owned(), reason };
+    let Some(problem) = problem else { return Ok(()) };
+    let reason = problem.in_words(|table| job.planned.table_name(table).to_owned());
+    fail(app, job, problem.class(), reason).await
+}
+
+/// Two clients disagree about the job's data: it can never succeed.
+pub(crate) async fn fail(app: &Shared, job: &Job, class: FaultClass, reason: String) -> Result<(), Problem> {
+    let end = End::Failed { code: "contradiction".to_owned(), reason: reason.into(), class };
     app.within(app.book.write(&RegistryEvent::Ended { id: job.id().clone(), end })).await??;
     Ok(())
 }

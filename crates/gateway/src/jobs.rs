@@ -11,12 +11,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tenaz_cluster::limits::{MAX_MESSAGE_BYTES, MAX_SPEC_BYTES};
-use tenaz_cluster::{JobSpec, create_job, delete_job_objects};
+use tenaz_cluster::{JobSpec, build_id, create_job, delete_job_objects};
 use tenaz_core::limits::MAX_PARTITIONS;
 use tenaz_core::{End, FileEntry, JobCard, JobId, RegistryEvent, WorkloadText};
 use tenaz_engine::Workload;
+use tenaz_runtime::cluster::plan_digest;
 
-use crate::admission::admit;
+use crate::admission::{admit, admit_channels};
 use crate::app::{Shared, ended, gone};
 use crate::auth::Tenant;
 use crate::body::receive_json;
@@ -85,8 +86,13 @@ pub(crate) async fn create(
         waves: planned.waves() as u16,
         tables: planned.read_tables().collect(),
         spec_digest: digest,
+        build: build_id(),
+        plan_digest: plan_digest(&planned.plan),
         created_ms: unix_ms(),
     };
+    if known.is_none() {
+        admit_channels(&app, &card).await?;
+    }
     app.within(create_job(&app.link, &app.book, &card, &spec)).await??;
     // Whoever comes to this gateway next should find the job complete.
     app.within(app.book.wait(&id, |view| (view.spec.is_some() || view.end.is_some()).then_some(()))).await?;
@@ -279,6 +285,35 @@ mod tests {
         assert_eq!(parse(r#"{"workload": "coffee", "partitions": 200}"#).unwrap().partitions, 200);
         assert_eq!(parse(r#"{"workload": "coffee", "partitions": 257}"#).unwrap_err().code(), Code::BadRequest);
         assert_eq!(parse(r#"{"workload": "coffee", "chunk_bytes": 1}"#).unwrap_err().code(), Code::BadRequest);
+    }
+
+    /// The keys that a request may have, as the parser names them when it meets one that it does not know.
+    fn known_keys() -> Vec<String> {
+        let error = serde_json::from_str::<NewJob>(r#"{"unheard of": 1}"#).unwrap_err().to_string();
+        let (_, expected) = error.split_once("expected one of").unwrap();
+        expected.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_key_of_a_request_changes_the_job() {
+        let plain = parse(r#"{"workload": "coffee"}"#).unwrap();
+        let changes = [
+            ("workload", r#""steam""#),
+            ("queries", r#"["q1"]"#),
+            ("strict", "true"),
+            ("data_bytes", "1000000000000"),
+            ("partitions", "7"),
+            ("chunk_bytes", "4096"),
+            ("files", r#"[{"table": "users", "name": "u.csv", "bytes": 3, "sample": "x"}]"#),
+        ];
+        assert_eq!(known_keys(), changes.map(|(key, _)| key), "a new key needs a change here, and an effect");
+        for (key, value) in changes {
+            let mut request: BTreeMap<&str, Value> = BTreeMap::from([("workload", json!("coffee"))]);
+            request.insert(key, serde_json::from_str(value).unwrap());
+            let changed = parse(&serde_json::to_string(&request).unwrap()).unwrap();
+            assert_ne!(changed, plain, "{key} has no effect");
+            assert_ne!(changed.digest(), plain.digest(), "{key} makes another request");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! | `routes` | the table of routes; `openapi.json` says the same |
 //! | `about`, `requests`, `status` | health, metrics, and what they count |
 //! | `jobs`, `admission`, `state` | creating, listing, watching, cancelling |
-//! | `chunks`, `files`, `cutting`, `finish`, `receipts` | uploads |
+//! | `chunks`, `files`, `cutting`, `digests`, `finish`, `receipts` | uploads |
 //! | `results`, `rejects`, `events`, `results_log` | streams |
 //! | `plans` | which tables a job reads and what its answers look like |
 //!
@@ -24,14 +24,17 @@ mod auth;
 mod body;
 mod chunks;
 mod cutting;
+mod digests;
 mod encoding;
 mod error;
+mod error_record;
 mod events;
 mod files;
 mod finish;
 mod gateway;
 mod jobs;
 pub mod limits;
+mod places;
 mod plans;
 mod problem;
 mod publish;

@@ -60,6 +60,8 @@ pub const STREAM_ROWS: usize = 2048;
 pub const STREAM_AHEAD: usize = 4;
 /// Messages of a results log that the broker sends ahead to one stream.
 pub const RESULTS_PREFETCH: u16 = 4;
+/// How long the end of the results is looked for where the registry says that it stands, before the whole log is read.
+pub const END_HINT_WAIT: Duration = Duration::from_secs(2);
 /// Headers of a request, in bytes.
 pub const MAX_HEAD_BYTES: usize = 32 << 10;
 /// Time between heartbeats of an event stream.
@@ -72,3 +74,5 @@ pub const FILE_PARTS_AHEAD: usize = 16;
 pub const FILE_CHUNKS_AT_ONCE: usize = 4;
 /// Bytes that a whole file may have before its ratio counts.
 pub const MAX_FILE_BYTES: u64 = 1 << 42;
+/// Digests of chunks in one answer: 80 KB.
+pub(crate) const DIGESTS_PER_PAGE: u64 = 4096;

@@ -12,7 +12,7 @@ use tenaz_engine::{JobPlan, PlannedQuery, Workload};
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::limits::{KEPT_PLANS, PLANNING_AT_ONCE};
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 /// What a gateway must know of a job's plan.
 #[derive(Debug)]
@@ -63,6 +63,11 @@ impl Planned {
     /// The wave of a table's chunks.
     pub(crate) fn wave(&self, table: TableId) -> Option<usize> {
         self.waves.get(usize::from(table.0)).copied().flatten()
+    }
+
+    /// The tables whose chunks go into the work queue of a wave.
+    pub(crate) fn tables_of(&self, wave: usize) -> Vec<TableId> {
+        self.read_tables().filter(|table| self.wave(*table) == Some(wave)).collect()
     }
 
     /// How many waves there are.
@@ -148,7 +153,7 @@ impl Plans {
             planned
         });
         let planned = planning.await.map_err(|_| Problem::internal("planning crashed"))?;
-        planned.map(Arc::new).map_err(|error| Problem::new(Code::Unprocessable, error.to_string()))
+        planned.map(Arc::new).map_err(Problem::from)
     }
 
     fn cell(&self, digest: &str) -> Arc<OnceCell<Arc<Planned>>> {

@@ -3,99 +3,47 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
+pub(crate) use tenaz_core::ProblemCode as Code;
+use tenaz_core::{Classified, FaultClass};
 
-/// The stable codes. A program that acts on one of them may rely on its name and status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
-    BadRequest,
-    Unauthorized,
-    Forbidden,
-    NotFound,
-    MethodNotAllowed,
-    RequestTimeout,
-    OtherRequest,
-    Contradiction,
-    AlreadyEnded,
-    TooLarge,
-    UnsupportedEncoding,
-    Unprocessable,
-    TooManyJobs,
-    Internal,
-    QueueFull,
-    NoWorkers,
-    BrokerAway,
-    BrokerAlarm,
-    Busy,
-    ShuttingDown,
+/// What HTTP adds to a code: status, title, seconds after which to try again.
+fn facts(code: Code) -> (u16, &'static str, Option<u32>) {
+    match code {
+        Code::BadRequest => (400, "The request cannot be understood", None),
+        Code::Unauthorized => (401, "A valid token is needed", None),
+        Code::Forbidden => (403, "Requests of other web sites are refused", None),
+        Code::NotFound => (404, "There is nothing here", None),
+        Code::MethodNotAllowed => (405, "This cannot be done here", None),
+        Code::RequestTimeout => (408, "The request came too slowly", None),
+        Code::OtherRequest => (409, "The key was used for another request", None),
+        Code::Contradiction => (409, "This contradicts what was said before", None),
+        Code::ChunkConflict => (409, "The chunk was sent before with other bytes", None),
+        Code::AlreadyEnded => (409, "The job has ended", None),
+        Code::TooLarge => (413, "Something is too large", None),
+        Code::UnsupportedEncoding => (415, "This encoding is not supported", None),
+        Code::Unprocessable => (422, "The request makes no sense", None),
+        Code::TooManyJobs => (429, "There are too many jobs", Some(10)),
+        Code::Internal => (500, "A fault in tenaz", None),
+        Code::QueueFull => (503, "The job's work queue is full", Some(1)),
+        Code::NoWorkers => (503, "No worker is alive", Some(5)),
+        Code::OtherBuild => (503, "The job belongs to another build of tenaz", Some(5)),
+        Code::BrokerAway => (503, "The broker cannot be reached", Some(2)),
+        Code::BrokerAlarm => (503, "The broker is short of memory or disk", Some(10)),
+        Code::Busy => (503, "The gateway has too much to do", Some(2)),
+        Code::ShuttingDown => (503, "The gateway is shutting down", Some(1)),
+    }
 }
 
-impl Code {
-    #[cfg(test)]
-    pub(crate) const ALL: [Code; 20] = [
-        Code::BadRequest,
-        Code::Unauthorized,
-        Code::Forbidden,
-        Code::NotFound,
-        Code::MethodNotAllowed,
-        Code::RequestTimeout,
-        Code::OtherRequest,
-        Code::Contradiction,
-        Code::AlreadyEnded,
-        Code::TooLarge,
-        Code::UnsupportedEncoding,
-        Code::Unprocessable,
-        Code::TooManyJobs,
-        Code::Internal,
-        Code::QueueFull,
-        Code::NoWorkers,
-        Code::BrokerAway,
-        Code::BrokerAlarm,
-        Code::Busy,
-        Code::ShuttingDown,
-    ];
-
-    /// Name, status, title, seconds after which to try again.
-    fn facts(self) -> (&'static str, u16, &'static str, Option<u32>) {
-        match self {
-            Code::BadRequest => ("bad_request", 400, "The request cannot be understood", None),
-            Code::Unauthorized => ("unauthorized", 401, "A valid token is needed", None),
-            Code::Forbidden => ("forbidden", 403, "Requests of other web sites are refused", None),
-            Code::NotFound => ("not_found", 404, "There is nothing here", None),
-            Code::MethodNotAllowed => ("method_not_allowed", 405, "This cannot be done here", None),
-            Code::RequestTimeout => ("request_timeout", 408, "The request came too slowly", None),
-            Code::OtherRequest => ("other_request", 409, "The key was used for another request", None),
-            Code::Contradiction => ("contradiction", 409, "This contradicts what was said before", None),
-            Code::AlreadyEnded => ("already_ended", 409, "The job has ended", None),
-            Code::TooLarge => ("too_large", 413, "Something is too large", None),
-            Code::UnsupportedEncoding => ("unsupported_encoding", 415, "This encoding is not supported", None),
-            Code::Unprocessable => ("unprocessable", 422, "The request makes no sense", None),
-            Code::TooManyJobs => ("too_many_jobs", 429, "There are too many jobs", Some(10)),
-            Code::Internal => ("internal", 500, "A fault in tenaz", None),
-            Code::QueueFull => ("queue_full", 503, "The job's work queue is full", Some(1)),
-            Code::NoWorkers => ("no_workers", 503, "No worker is alive", Some(5)),
-            Code::BrokerAway => ("broker_away", 503, "The broker cannot be reached", Some(2)),
-            Code::BrokerAlarm => ("broker_alarm", 503, "The broker is short of memory or disk", Some(10)),
-            Code::Busy => ("busy", 503, "The gateway has too much to do", Some(2)),
-            Code::ShuttingDown => ("shutting_down", 503, "The gateway is shutting down", Some(1)),
-        }
-    }
-
-    /// Its name.
-    #[cfg(test)]
-    pub(crate) fn name(self) -> &'static str {
-        self.facts().0
-    }
-
-    /// Its HTTP status.
-    pub(crate) fn status(self) -> StatusCode {
-        StatusCode::from_u16(self.facts().1).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
-    }
+/// The HTTP status of a code.
+pub(crate) fn status_of(code: Code) -> StatusCode {
+    StatusCode::from_u16(facts(code).0).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
 /// A refused request.
 #[derive(Debug)]
 pub(crate) struct Problem {
     code: Code,
+    class: FaultClass,
     detail: String,
     extra: Vec<(&'static str, Value)>,
 }
@@ -103,13 +51,18 @@ pub(crate) struct Problem {
 impl Problem {
     /// What happened, and what to do.
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), extra: Vec::new() }
+        Self { code, class: code.class(), detail: detail.into(), extra: Vec::new() }
     }
 
     /// The same with one more member.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.extra.push((name, value.into()));
         self
+    }
+
+    /// The same as somebody else's fault than its code says.
+    pub(crate) fn of_class(self, class: FaultClass) -> Self {
+        Self { class, ..self }
     }
 
     /// Its code.
@@ -119,7 +72,6 @@ impl Problem {
     }
 
     /// What happened.
-    #[cfg(test)]
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }
@@ -131,13 +83,15 @@ impl Problem {
     }
 
     fn document(&self) -> Value {
-        let (name, status, title, _) = self.code.facts();
+        let name = self.code.name();
+        let (status, title, _) = facts(self.code);
         let mut document = Map::new();
         document.insert("type".to_owned(), json!(format!("urn:tenaz:{name}")));
         document.insert("title".to_owned(), json!(title));
         document.insert("status".to_owned(), json!(status));
         document.insert("detail".to_owned(), json!(self.detail));
         document.insert("code".to_owned(), json!(name));
+        document.insert("class".to_owned(), json!(self.class));
         self.extra.iter().for_each(|(name, value)| {
             document.insert((*name).to_owned(), value.clone());
         });
@@ -153,8 +107,22 @@ impl From<tenaz_cluster::Error> for Problem {
                 format!("job {job} was created with this Idempotency-Key by another request: use another key"),
             )
             .with("job", job.as_str()),
-            error if error.is_temporary() => Self::new(Code::BrokerAway, error.to_string()),
-            error => Self::internal(error),
+            error => match error.class() {
+                FaultClass::Broker => Self::new(Code::BrokerAway, error.to_string()),
+                FaultClass::Process => Self::new(Code::Busy, error.to_string()),
+                FaultClass::Data | FaultClass::Query | FaultClass::Bug => Self::internal(error),
+            },
+        }
+    }
+}
+
+/// A workload that cannot be planned.
+impl From<tenaz_engine::Error> for Problem {
+    fn from(error: tenaz_engine::Error) -> Self {
+        match error.class() {
+            FaultClass::Process | FaultClass::Broker => Self::new(Code::Busy, error.to_string()),
+            FaultClass::Bug => Self::internal(error),
+            class => Self::new(Code::Unprocessable, error.to_string()).of_class(class),
         }
     }
 }
@@ -163,10 +131,10 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.code.status(), self.document().to_string()).into_response();
+        let mut response = (status_of(self.code), self.document().to_string()).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
-        if let Some(seconds) = self.code.facts().3 {
+        if let Some(seconds) = facts(self.code).2 {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.code == Code::Unauthorized {
@@ -189,7 +157,7 @@ mod tests {
         assert_eq!(
             problem.document(),
             json!({"type": "urn:tenaz:queue_full", "title": "The job's work queue is full", "status": 503,
-                   "detail": "wait", "code": "queue_full", "job": "00"})
+                   "detail": "wait", "code": "queue_full", "class": "broker", "job": "00"})
         );
         let response = problem.into_response();
         assert_eq!(response.headers()[header::RETRY_AFTER], "1");
@@ -202,7 +170,23 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), Code::ALL.len());
-        let later = |code: &Code| matches!(code.status().as_u16(), 429 | 503);
-        assert!(Code::ALL.iter().all(|code| later(code) == code.facts().3.is_some()));
+        let later = |code: &Code| matches!(status_of(*code).as_u16(), 429 | 503);
+        assert!(Code::ALL.iter().all(|code| later(code) == facts(*code).2.is_some()));
+        // What passes has a temporary class, and nothing else has. Slow clients are not told when to come back.
+        let passes = |code: &Code| later(code) || *code == Code::RequestTimeout;
+        assert!(Code::ALL.iter().all(|code| passes(code) == code.class().is_temporary()));
+    }
+
+    #[test]
+    fn errors_of_the_cluster_become_problems_by_their_class() {
+        use tenaz_cluster::Error as Cluster;
+        use tenaz_rabbit::Error as Rabbit;
+        let code = |error: Cluster| Problem::from(error).code();
+        assert_eq!(code(Rabbit::Lost("gone".to_owned()).into()), Code::BrokerAway);
+        assert_eq!(code(Rabbit::TooManyChannels { channels: 1 }.into()), Code::Busy);
+        assert_eq!(code(Cluster::BadPrefix("?".to_owned())), Code::Internal);
+        let planned = |error: tenaz_engine::Error| Problem::from(error).code();
+        let wrong = tenaz_engine::Error::Sql { query: "q".into(), place: String::new(), message: "no".into() };
+        assert_eq!(planned(wrong), Code::Unprocessable);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tenaz_cluster::{Book, Control};
-use tenaz_core::{Fact, JobId, Promise, TableId};
+use tenaz_core::{ChunkDigest, Fact, JobId, Promise, TableId};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -20,6 +20,7 @@ use crate::problem::Problem;
 struct Request {
     table: TableId,
     number: u64,
+    digest: ChunkDigest,
     done: oneshot::Sender<()>,
 }
 
@@ -36,9 +37,15 @@ impl Receipts {
     }
 
     /// Writes down that a chunk is in its work queue. Returns after the broker's confirm.
-    pub(crate) async fn write(&self, job: &JobId, table: TableId, number: u64) -> Result<(), Problem> {
+    pub(crate) async fn write(
+        &self,
+        job: &JobId,
+        table: TableId,
+        number: u64,
+        digest: ChunkDigest,
+    ) -> Result<(), Problem> {
         let (done, written) = oneshot::channel();
-        let mut request = Request { table, number, done };
+        let mut request = Request { table, number, digest, done };
         // A task that has just ended for want of work is replaced.
         while let Err(mpsc::error::SendError(back)) = self.task(job).send(request).await {
             request = back;
@@ -104,13 +111,13 @@ async fn run(book: Arc<Book>, job: JobId, mut requests: mpsc::Receiver<Request>)
 }
 
 async fn write(book: &Book, job: &JobId, batch: &[Request]) -> Result<(), tenaz_cluster::Error> {
-    let facts = receipts(batch.iter().map(|request| (request.table, request.number)));
+    let facts = receipts(batch.iter().map(|request| (request.table, request.number, request.digest)));
     for fact in &facts {
         book.tell(job, &Control::Fact(fact.clone())).await?;
     }
     // Whoever asks this gateway next what is missing should not be told these.
     for fact in &facts {
-        if let Fact::Uploaded { table, chunks } = fact {
+        if let Fact::Uploaded { table, chunks, .. } = fact {
             let known =
                 book.wait(job, |view| chunks.missing_from(&view.facts.uploaded(*table)).is_empty().then_some(()));
             let _ = timeout(READ_BACK_WAIT, known).await;
@@ -119,11 +126,26 @@ async fn write(book: &Book, job: &JobId, batch: &[Request]) -> Result<(), tenaz_
     Ok(())
 }
 
-/// One receipt per table.
-fn receipts(chunks: impl Iterator<Item = (TableId, u64)>) -> Vec<Fact> {
-    let mut tables: BTreeMap<TableId, Vec<(u64, u64)>> = BTreeMap::new();
-    chunks.for_each(|(table, number)| tables.entry(table).or_default().push((number, number + 1)));
-    tables.into_iter().map(|(table, runs)| Fact::Uploaded { table, chunks: Promise::runs(runs) }).collect()
+/// One receipt per table. A chunk that came with different bytes is in two of them, so that all who read the log find it.
+fn receipts(chunks: impl Iterator<Item = (TableId, u64, ChunkDigest)>) -> Vec<Fact> {
+    let mut tables: BTreeMap<TableId, Vec<BTreeMap<u64, ChunkDigest>>> = BTreeMap::new();
+    for (table, number, digest) in chunks {
+        let receipts = tables.entry(table).or_default();
+        let agrees = |receipt: &BTreeMap<u64, ChunkDigest>| receipt.get(&number).is_none_or(|known| *known == digest);
+        match receipts.iter().position(agrees) {
+            Some(index) => receipts[index].insert(number, digest).map_or((), drop),
+            None => receipts.push(BTreeMap::from([(number, digest)])),
+        }
+    }
+    let fact = |table, receipt: BTreeMap<u64, ChunkDigest>| Fact::Uploaded {
+        table,
+        chunks: Promise::runs(receipt.keys().map(|&number| (number, number + 1))),
+        digests: receipt.into_values().collect(),
+    };
+    tables
+        .into_iter()
+        .flat_map(|(table, receipts)| receipts.into_iter().map(move |receipt| fact(table, receipt)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -132,11 +154,23 @@ mod tests {
 
     #[test]
     fn chunks_that_gathered_share_one_receipt_per_table() {
-        let chunks = [(TableId(1), 4), (TableId(0), 9), (TableId(1), 3), (TableId(1), 7), (TableId(1), 4)];
-        let uploaded = |table, runs: &[(u64, u64)]| Fact::Uploaded {
+        let chunks = [(1, 4), (0, 9), (1, 3), (1, 7), (1, 4)];
+        let chunks = chunks.map(|(table, number)| (TableId(table), number, ChunkDigest(10 * number)));
+        assert_eq!(receipts(chunks.into_iter()), [uploaded(0, &[(9, 90)]), uploaded(1, &[(3, 30), (4, 40), (7, 70)])]);
+    }
+
+    fn uploaded(table: u16, chunks: &[(u64, u64)]) -> Fact {
+        Fact::Uploaded {
             table: TableId(table),
-            chunks: Promise::runs(runs.iter().copied()),
-        };
-        assert_eq!(receipts(chunks.into_iter()), [uploaded(0, &[(9, 10)]), uploaded(1, &[(3, 5), (7, 8)])]);
+            chunks: Promise::runs(chunks.iter().map(|&(number, _)| (number, number + 1))),
+            digests: chunks.iter().map(|&(_, digest)| ChunkDigest(digest)).collect(),
+        }
+    }
+
+    #[test]
+    fn a_chunk_with_two_digests_has_two_receipts() {
+        let chunks = [(4, 1), (5, 2), (4, 3), (4, 1)];
+        let chunks = chunks.map(|(number, digest)| (TableId(0), number, ChunkDigest(digest)));
+        assert_eq!(receipts(chunks.into_iter()), [uploaded(0, &[(4, 1), (5, 2)]), uploaded(0, &[(4, 3)])]);
     }
 }

@@ -16,11 +16,11 @@ use tenaz_runtime::{Spool, reject_schema};
 
 use crate::app::{Job, Shared};
 use crate::auth::Tenant;
+use crate::error_record::ErrorRecord;
 use crate::problem::Problem;
-use crate::results::{send_rows, shutting_down, stay_alive};
-use crate::results_log::{Follower, News};
+use crate::results::{keep_results, send_rows};
+use crate::results_log::{Follower, News, Wanted};
 use crate::row_stream::{RowStream, StreamFormat};
-use crate::state::Told;
 use crate::stream::{self, Out};
 use crate::text::hex;
 
@@ -48,8 +48,8 @@ async fn stream_rejects(app: &Shared, job: &Job, mut rows: RowStream, out: &Out)
     let outcome = tokio::select! {
         outcome = send_rejects(app, job, &mut rows, out) => outcome,
         () = out.closed() => return,
-        () = app.ending.cut.cancelled() => Err(shutting_down()),
-        () = stay_alive(app, job) => return,
+        () = app.ending.cut.cancelled() => Err(ErrorRecord::shutting_down()),
+        () = keep_results(app, job) => return,
     };
     let last = match outcome {
         Ok(None) => return,
@@ -64,15 +64,16 @@ async fn stream_rejects(app: &Shared, job: &Job, mut rows: RowStream, out: &Out)
 
 /// Gathers bad records until the results are complete, then sends them in order. Says their fingerprint, or nothing
 /// when the client is gone.
-async fn send_rejects(app: &Shared, job: &Job, rows: &mut RowStream, out: &Out) -> Result<Option<String>, Told> {
-    let internal = |error: &dyn std::fmt::Display| Told::new("internal", error.to_string());
+async fn send_rejects(app: &Shared, job: &Job, rows: &mut RowStream, out: &Out) -> Result<Option<String>, ErrorRecord> {
+    let internal = |error: &dyn std::fmt::Display| ErrorRecord::internal(error.to_string());
     let mut spool = Spool::new(Arc::clone(&app.rows));
-    let mut follower = Follower::new(app, job);
+    let mut follower = Follower::open(app, job, Wanted::Rejects).await?;
     loop {
         match follower.next().await? {
             News::End(_) => break,
-            News::Event(ResultEvent::Rejects(source, batch)) => {
-                spool.push(source, batch).map_err(|error| internal(&error))?;
+            News::Event(ResultEvent::Rejects(source, piece)) => {
+                let kept = piece.rows().and_then(|rows| spool.push(source, rows));
+                kept.map_err(|error| ErrorRecord::of_error(&error))?;
             }
             News::Event(_) => {}
         }

@@ -11,14 +11,14 @@ use tenaz_cluster::ResultEnd;
 use tenaz_core::QueryId;
 use tenaz_runtime::cluster::ResultEvent;
 
-use crate::app::{Job, Shared};
+use crate::app::{FoundEnd, Job, Shared};
 use crate::auth::Tenant;
+use crate::error_record::ErrorRecord;
 use crate::limits::{STREAM_ROWS, TOUCH_EVERY};
 use crate::plans::plain_schema;
 use crate::problem::{Code, Problem};
-use crate::results_log::{Follower, News};
+use crate::results_log::{Follower, News, Wanted};
 use crate::row_stream::{RowStream, StreamFormat};
-use crate::state::Told;
 use crate::stream::{self, Out};
 
 /// `GET /v1/jobs/{job}/results/{query}`
@@ -51,12 +51,12 @@ async fn stream_answer(app: &Shared, job: &Job, query: QueryId, mut rows: RowStr
     let outcome = tokio::select! {
         outcome = send_answer(app, job, query, &mut rows, out) => outcome,
         () = out.closed() => return,
-        () = app.ending.cut.cancelled() => Err(shutting_down()),
-        () = stay_alive(app, job) => return,
+        () = app.ending.cut.cancelled() => Err(ErrorRecord::shutting_down()),
+        () = keep_results(app, job) => return,
     };
     let last = match outcome {
         Ok(None) => return,
-        Ok(Some(end)) => match check(job, query, &end, rows.count()) {
+        Ok(Some(end)) => match check(job, query, &end.end, rows.count()) {
             Ok((fingerprint, ordered)) => rows.end(fingerprint, ordered),
             Err(told) => rows.error(&told),
         },
@@ -75,8 +75,8 @@ async fn send_answer(
     query: QueryId,
     rows: &mut RowStream,
     out: &Out,
-) -> Result<Option<Arc<ResultEnd>>, Told> {
-    let mut follower = Follower::new(app, job);
+) -> Result<Option<Arc<FoundEnd>>, ErrorRecord> {
+    let mut follower = Follower::open(app, job, Wanted::Query(query)).await?;
     loop {
         match follower.next().await? {
             News::End(end) => return Ok(Some(end)),
@@ -90,7 +90,18 @@ async fn send_answer(
     }
 }
 
-/// Keeps a job from expiring while somebody follows it. Never ends.
+/// Keeps the results of a job that has ended from being removed while a client reads them. An open job is kept by its uploads
+/// and by questions about it, not by a stream that waits: it would wait for ever for a client that is gone. Never ends.
+pub(crate) async fn keep_results(app: &Shared, job: &Job) {
+    loop {
+        if app.check_open(job.id()).is_err() {
+            app.touch(job.id());
+        }
+        tokio::time::sleep(TOUCH_EVERY / 20).await;
+    }
+}
+
+/// Keeps a job from expiring while a file is being uploaded. Never ends.
 pub(crate) async fn stay_alive(app: &Shared, job: &Job) {
     loop {
         app.touch(job.id());
@@ -98,16 +109,11 @@ pub(crate) async fn stay_alive(app: &Shared, job: &Job) {
     }
 }
 
-/// Why a stream is cut short.
-pub(crate) fn shutting_down() -> Told {
-    Told::new("shutting_down", "this gateway is shutting down: ask another one")
-}
-
 /// Sends rows in pieces that a client can take one by one. False: the client is gone.
-pub(crate) async fn send_rows(rows: &mut RowStream, batch: &RecordBatch, out: &Out) -> Result<bool, Told> {
+pub(crate) async fn send_rows(rows: &mut RowStream, batch: &RecordBatch, out: &Out) -> Result<bool, ErrorRecord> {
     for start in (0..batch.num_rows()).step_by(STREAM_ROWS) {
         let piece = batch.slice(start, STREAM_ROWS.min(batch.num_rows() - start));
-        let bytes = rows.rows(&piece).map_err(|error| Told::new("internal", error.to_string()))?;
+        let bytes = rows.rows(&piece).map_err(|error| ErrorRecord::internal(error.to_string()))?;
         if !out.send(bytes).await {
             return Ok(false);
         }
@@ -116,14 +122,14 @@ pub(crate) async fn send_rows(rows: &mut RowStream, batch: &RecordBatch, out: &O
 }
 
 /// The end of the query, if it agrees with the rows that were sent.
-fn check<'e>(job: &Job, query: QueryId, end: &'e ResultEnd, sent: u64) -> Result<(&'e str, bool), Told> {
+fn check<'e>(job: &Job, query: QueryId, end: &'e ResultEnd, sent: u64) -> Result<(&'e str, bool), ErrorRecord> {
     let name = job.planned.plan.queries.get(usize::from(query.0)).map(|query| query.name.as_str());
     let found = end.queries.iter().find(|query| Some(query.name.as_str()) == name);
     let found =
-        found.ok_or_else(|| Told::new("internal", "the results end without this query; this is a fault in tenaz"))?;
+        found.ok_or_else(|| ErrorRecord::internal("the results end without this query; this is a fault in tenaz"))?;
     if found.rows != sent {
         let text = format!("the answer has {} rows, but {sent} were sent; this is a fault in tenaz", found.rows);
-        return Err(Told::new("internal", text));
+        return Err(ErrorRecord::internal(text));
     }
     Ok((&found.fingerprint, found.ordered))
 }

@@ -8,7 +8,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use crate::app::Shared;
 use crate::problem::{Code, PROBLEM_JSON, Problem};
 use crate::requests::{Watch, watched};
-use crate::{about, chunks, events, files, finish, jobs, rejects, results};
+use crate::{about, chunks, digests, events, files, finish, jobs, rejects, results};
 
 /// A route: method, path, and who serves it.
 pub(crate) struct Route {
@@ -30,6 +30,7 @@ pub(crate) fn table() -> Vec<Route> {
         route("put", "/v1/jobs/{job}/tables/{table}/chunks/{chunk}", put(chunks::upload)),
         route("post", "/v1/jobs/{job}/tables/{table}/finish", post(finish::finish)),
         route("get", "/v1/jobs/{job}/missing", get(finish::missing)),
+        route("get", "/v1/jobs/{job}/tables/{table}/digests", get(digests::digests)),
         route("put", "/v1/jobs/{job}/tables/{table}/files/{file}", put(files::upload)),
         route("put", "/v1/jobs/{job}/tables/{table}/data", put(files::upload_table)),
         route("get", "/v1/jobs/{job}/results/{query}", get(results::results)),

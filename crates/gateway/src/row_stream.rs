@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tenaz_runtime::format::csv::CsvWriter;
 use tenaz_runtime::format::{Format, RowWriter};
 
+use crate::error_record::ErrorRecord;
 use crate::plans::describe_columns;
 use crate::problem::{Code, Problem};
-use crate::state::Told;
 
 /// The formats of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl RowStream {
     }
 
     /// The last bytes of an answer that is not complete.
-    pub(crate) fn error(&mut self, told: &Told) -> io::Result<Vec<u8>> {
+    pub(crate) fn error(&mut self, told: &ErrorRecord) -> io::Result<Vec<u8>> {
         let text = told.text.replace(['\n', '\r'], " ");
         self.close("error", &told.value(), format!("# error code={} {text}\n", told.code))
     }

@@ -69,7 +69,7 @@ pub struct Limits {
     pub connections: usize,
     /// Results, rejects and events streamed at a time.
     pub streams: usize,
-    /// Whole files received at a time.
+    /// Whole files received at a time. As many again may wait for other tables.
     pub files: usize,
     /// Bytes of uploads in memory.
     pub upload_memory_bytes: usize,

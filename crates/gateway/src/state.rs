@@ -1,16 +1,17 @@
 //! How a job stands, for people and programs.
 
 use serde_json::{Value, json};
-use tenaz_cluster::{JobProgress, JobView, ResultEnd};
-use tenaz_core::{End, TableId};
+use tenaz_cluster::{ControlProblem, JobProgress, JobView, ResultEnd};
+use tenaz_core::{Classified, DoneSummary, End, JobCard, TableId};
 
 use crate::app::{App, Job, gone};
+use crate::error_record::ErrorRecord;
 use crate::limits::UPLOAD_IDLE;
 use crate::problem::Problem;
 use crate::results_log::read_end;
 use tenaz_words::rfc3339;
 
-/// A code for programs and a text for people.
+/// What a job waits for: a code for programs and a text for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) code: String,
@@ -31,20 +32,10 @@ impl Told {
 /// The state of a job that has ended.
 pub(crate) fn end_name(end: &End) -> &'static str {
     match end {
-        End::Done => "done",
+        End::Done(_) => "done",
         End::Failed { .. } => "failed",
         End::Cancelled => "cancelled",
         End::Expired => "expired",
-    }
-}
-
-/// Why a job that has ended has no answers.
-pub(crate) fn end_error(end: &End) -> Option<Told> {
-    match end {
-        End::Done => None,
-        End::Failed { code, reason } => Some(Told::new(code, reason)),
-        End::Cancelled => Some(Told::new("cancelled", "the job was cancelled")),
-        End::Expired => Some(Told::new("expired", "the job expired: no client went on with its upload")),
     }
 }
 
@@ -65,23 +56,21 @@ pub(crate) fn line(app: &App, view: &JobView) -> Value {
         "workload": card.workload,
         "state": summarize(view),
         "created": rfc3339(card.created_ms),
-        "progress": progress(app, view, app.known_end(&card.id).as_deref()),
+        "progress": progress(app, view),
     })
 }
 
-/// How far a job is.
-pub(crate) fn progress(app: &App, view: &JobView, end: Option<&ResultEnd>) -> Value {
-    let known: u64 = view.card.tables.iter().map(|&table| chunks_known(view, table)).sum();
-    let said = app.membership.progress(&view.card.id).unwrap_or_default();
-    let now = match end {
-        None => said,
-        Some(end) => JobProgress {
-            chunks: known,
-            bytes: end.tables.iter().map(|table| table.bytes).sum(),
-            records: end.tables.iter().map(|table| table.records).sum(),
-            rejected: end.tables.iter().map(|table| table.rejected).sum(),
-            answers: said.answers.max(end.queries.len() as u64),
-        },
+/// How far a job is: as the owner of its results says, and when it is done, as the registry does.
+pub(crate) fn progress(app: &App, view: &JobView) -> Value {
+    let (now, known) = match &view.end {
+        Some(End::Done(DoneSummary { chunks, bytes, records, rejected, answers, .. })) => {
+            let (chunks, bytes, records, rejected, answers) = (*chunks, *bytes, *records, *rejected, *answers);
+            (JobProgress { chunks, bytes, records, rejected, answers }, chunks)
+        }
+        _ => {
+            let known = view.card.tables.iter().map(|&table| chunks_known(view, table)).sum();
+            (app.membership.progress(&view.card.id).unwrap_or_default(), known)
+        }
     };
     json!({"chunks": now.chunks, "chunks_known": known, "bytes": now.bytes, "records": now.records,
            "rejected": now.rejected, "answers": now.answers})
@@ -121,6 +110,12 @@ pub(crate) fn waiting_for(app: &App, job: &Job, view: &JobView) -> Option<Told> 
     if app.membership.worker_count() == 0 {
         return Some(Told::new("workers", "no worker is alive: start one with: tenaz worker --broker URL"));
     }
+    let JobCard { id, build, .. } = &view.card;
+    if app.membership.workers(|workers| workers.able(id, build)) == 0 {
+        let text =
+            format!("no worker that is alive runs build {build}, which planned the job: start one of that build");
+        return Some(Told::new("workers", text));
+    }
     let tables = view.card.tables.iter().copied();
     if view.active.elapsed() < UPLOAD_IDLE || view.facts.is_uploaded(tables.clone()) {
         return None;
@@ -135,15 +130,17 @@ pub(crate) fn waiting_for(app: &App, job: &Job, view: &JobView) -> Option<Told> 
 /// Everything about a job.
 pub(crate) async fn describe(app: &App, job: &Job) -> Result<Value, Problem> {
     app.settled(job.id()).await;
-    let end = match app.book.view(job.id(), |view| view.end == Some(End::Done)) {
-        Some(true) => Some(app.within(read_end(app, job)).await??),
+    let end = match app.book.view(job.id(), |view| view.end.as_ref().is_some_and(End::is_done)) {
+        Some(true) => Some(app.within(read_end(app, job)).await?.map_err(|error| Problem::internal(error.text))?),
         _ => None,
     };
     let described = app.book.view(job.id(), |view| {
         let spec = &job.spec;
         let tables: Vec<Value> = job.planned.read_tables().map(|id| table(job, view, id)).collect();
-        let error = view.end.as_ref().and_then(end_error);
-        let error = error.or_else(|| view.problem.as_ref().map(|text| Told::new("contradiction", text)));
+        let error = view.end.as_ref().and_then(ErrorRecord::of_end);
+        let name = |table| job.planned.table_name(table).to_owned();
+        let problem = view.problem.as_ref().map(|problem| contradiction(problem, name));
+        let error = error.or(problem);
         json!({
             "job": view.card.id.as_str(),
             "workload": view.card.workload,
@@ -153,13 +150,18 @@ pub(crate) async fn describe(app: &App, job: &Job) -> Result<Value, Problem> {
             "chunk_bytes": spec.chunk_bytes,
             "spec": {"workload": spec.workload, "queries": spec.queries, "strict": spec.strict, "files": spec.files},
             "tables": tables,
-            "progress": progress(app, view, end.as_deref()),
+            "progress": progress(app, view),
             "waiting_for": waiting_for(app, job, view).map(|told| told.value()),
-            "error": error.map(|told| told.value()),
-            "results": end.as_deref().map(results),
+            "error": error.map(|error| error.value()),
+            "results": end.as_deref().map(|found| results(&found.end)),
         })
     });
     described.ok_or_else(|| gone(job.id()))
+}
+
+/// What can never succeed, though the job has not ended yet.
+fn contradiction(problem: &ControlProblem, name: impl Fn(TableId) -> String) -> ErrorRecord {
+    ErrorRecord::new("contradiction", problem.class(), problem.in_words(name))
 }
 
 /// The results of a job that is done.

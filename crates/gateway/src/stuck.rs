@@ -1,155 +1,217 @@
-//! Work queues that a broker has lost, or that confirm nothing any more, are made anew.
+//! Work queues that a broker has lost, or that confirm nothing any more, are made anew. What is done about a queue is decided
+//! by [`QueueWatch`], which also says why; here it is found out and done.
 //!
-//! (m) A lone RabbitMQ 3.10.8 that is killed within a second or two of a queue's declaration may come back with a queue that
-//! takes messages and never confirms one. Deleted and declared again it works. What was in it is found missing by the
-//! workers, and sent again by the client; a chunk that comes twice counts once. So a queue may be made anew at any time, by
-//! several gateways, and by mistake: that costs time and changes no answer.
+//! What is seen of a silent queue goes into the job's control log, where the next gateway finds it if this one does not live for
+//! long enough.
 //!
-//! A connection may be stuck, too. (m) A channel of 3.10.8 whose first message to a queue comes just after the node of the
-//! queue's leader has died refuses that message and all after it as if the queue were full, for ever, though another node
-//! leads by then. So a queue that refuses although nothing waits in it is tried over another connection.
+//! A queue that is gone is declared again: what was in it is found missing by the workers, and sent again by the client. A
+//! chunk that comes twice counts once, so several gateways may do the same at the same time.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tenaz_cluster::{Session, declare_chunks, delete_chunks};
-use tenaz_core::JobCard;
-use tenaz_rabbit::Error;
+use tenaz_cluster::{Control, JobView, Session, declare_chunks, store_probe};
+use tenaz_core::limits::SILENCE_NOTE_MS;
+use tenaz_core::{Fact, JobCard, Probe, QueueAction, QueueEvent, QueueSilence, QueueWatch, Sighting, TableId, Witness};
+use tenaz_rabbit::{Error, Properties};
+use tokio::task::JoinHandle;
 
 use crate::app::{Job, Shared};
+use crate::limits::READ_BACK_WAIT;
 
-/// A connection over which a queue has refused messages for this long, although nothing waits in it, is given up.
-const REFUSING: Duration = Duration::from_secs(2);
-
-/// Queues that seem not to work.
-#[derive(Debug, Default)]
+/// The work queues of this gateway that seem not to work.
+#[derive(Debug)]
 pub(crate) struct Stuck {
-    /// Those that have not confirmed a message, and over which connection.
-    silent: Mutex<HashMap<String, u64>>,
-    /// Those that refuse messages although nothing waits in them, over which connection, and since when.
-    refusing: Mutex<HashMap<String, (u64, Instant)>>,
+    watch: Mutex<QueueWatch>,
+    began: Instant,
+    /// Held by the request that mends a queue: one at a time is enough.
     mending: tokio::sync::Mutex<()>,
 }
 
+impl Default for Stuck {
+    fn default() -> Self {
+        Self { watch: Mutex::default(), began: Instant::now(), mending: tokio::sync::Mutex::default() }
+    }
+}
+
 impl Stuck {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, u64>> {
-        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
+    fn handle(&self, queue: &str, event: QueueEvent) -> Option<QueueAction> {
+        let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner).handle(queue, event, now_ms)
     }
 
     /// The queue works.
     pub(crate) fn confirmed(&self, queue: &str) {
-        let mut silent = self.lock();
-        if !silent.is_empty() {
-            silent.remove(queue);
-        }
-        drop(silent);
-        self.is_full(queue);
-    }
-
-    /// The queue refuses messages for good reason, or none.
-    fn is_full(&self, queue: &str) {
-        let mut refusing = self.refusing.lock().unwrap_or_else(PoisonError::into_inner);
-        if !refusing.is_empty() {
-            refusing.remove(queue);
-        }
-    }
-
-    /// The queue has refused a message over a connection although it is empty. Since when it does.
-    fn refused(&self, queue: &str, epoch: u64) -> Instant {
-        let mut refusing = self.refusing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (of, since) = refusing.entry(queue.to_owned()).or_insert_with(|| (epoch, Instant::now()));
-        if *of != epoch {
-            (*of, *since) = (epoch, Instant::now());
-        }
-        *since
-    }
-
-    /// The queue has not confirmed a message over a connection. True: nor over an earlier one, and nothing since.
-    fn unconfirmed(&self, queue: &str, epoch: u64) -> bool {
-        epoch > *self.lock().entry(queue.to_owned()).or_insert(epoch)
+        self.handle(queue, QueueEvent::Confirmed);
     }
 }
 
-/// The queue has refused a message as if it were full. If it is not, the connection is to blame.
-pub(crate) async fn doubt(app: &Shared, session: &Session, queue: &str) {
-    match session.reading.queue_depth(queue).await {
-        Ok(Some(0)) if app.stuck.refused(queue, session.epoch).elapsed() < REFUSING => {}
-        Ok(Some(0)) => {
-            tracing::warn!(queue, "an empty queue refuses messages");
-            session.give_up("an empty queue refuses messages");
+/// A wave's work queue of a job.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkQueue {
+    pub(crate) job: Job,
+    pub(crate) wave: usize,
+    pub(crate) name: String,
+}
+
+impl WorkQueue {
+    /// Publishes to the queue. While its confirm is waited for, those who watch the queue are told.
+    pub(crate) async fn publish(
+        &self,
+        app: &Shared,
+        session: &Session,
+        message: Vec<u8>,
+        properties: &Properties,
+    ) -> Result<(), Error> {
+        const TICK: Duration = Duration::from_millis(SILENCE_NOTE_MS);
+        let mut publishing = std::pin::pin!(session.publish_chunk(&self.name, message, properties));
+        let mut waited = Duration::ZERO;
+        loop {
+            tokio::select! {
+                biased;
+                published = &mut publishing => return published,
+                () = tokio::time::sleep(TICK) => {}
+            }
+            // An alarm keeps all publishers waiting.
+            if !session.writing.is_blocked() {
+                waited += TICK;
+                // A probe goes on by itself.
+                drop(self.waited(app, session, waited));
+            }
         }
-        _ => app.stuck.is_full(queue),
+    }
+
+    /// A message has waited in vain for so long. Returns the probe that has to be made because of that.
+    fn waited(&self, app: &Shared, session: &Session, waited: Duration) -> Option<JoinHandle<()>> {
+        let ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        self.seen(app, session, QueueEvent::Waited { sighting: self.sighting(app, session), ms })
+    }
+
+    /// The queue has refused a message as if it were full.
+    pub(crate) async fn refused(&self, app: &Shared, session: &Session) {
+        let waiting = session.reading.queue_depth(&self.name).await.ok().flatten();
+        // A probe goes on by itself.
+        drop(self.seen(app, session, QueueEvent::Refused { sighting: self.sighting(app, session), waiting }));
+    }
+
+    fn sighting(&self, app: &Shared, session: &Session) -> Sighting {
+        let by = Witness { member: app.membership.me(), epoch: session.epoch };
+        Sighting { by, recorded: self.recorded_silence(app), confirmed_chunks: self.confirmed_chunks(app) }
+    }
+
+    /// Does what has to be done about something that was seen. Returns the probe that has to be made.
+    fn seen(&self, app: &Shared, session: &Session, event: QueueEvent) -> Option<JoinHandle<()>> {
+        match app.stuck.handle(&self.name, event) {
+            Some(QueueAction::Probe) => return Some(tokio::spawn(mend_silent(Arc::clone(app), self.clone()))),
+            Some(QueueAction::Note { round, ms }) => {
+                tracing::debug!(queue = self.name, ms, "a work queue has confirmed nothing yet");
+                let by = Witness { member: app.membership.me(), epoch: session.epoch };
+                let (app, job) = (Arc::clone(app), self.job.clone());
+                let fact = Fact::QueueSilent { wave: self.number(), round, by, ms };
+                tokio::spawn(async move { tell(&app, &job, fact).await });
+            }
+            Some(QueueAction::Reconnect) => {
+                tracing::warn!(queue = self.name, "an empty queue refuses messages");
+                session.give_up("an empty queue refuses messages");
+            }
+            // Only a probe has these.
+            Some(QueueAction::MakeAnew { .. } | QueueAction::Clear { .. }) | None => {}
+        }
+        None
+    }
+
+    fn number(&self) -> u16 {
+        u16::try_from(self.wave).expect("a job's card counts waves in two bytes")
+    }
+
+    fn recorded_silence(&self, app: &Shared) -> QueueSilence {
+        app.book.view(self.job.id(), |view| view.facts.queue_silence(self.number())).unwrap_or_default()
+    }
+
+    /// Chunks of the wave that any gateway was told were stored.
+    fn confirmed_chunks(&self, app: &Shared) -> u64 {
+        let tables = self.job.planned.tables_of(self.wave);
+        let uploaded = |view: &JobView| tables.iter().map(|&table: &TableId| view.facts.uploaded(table).len()).sum();
+        // A control log that is not read to its end may have receipts that nobody has seen here.
+        let read = app.book.view(self.job.id(), |view| view.is_caught_up().then(|| uploaded(view)));
+        read.flatten().unwrap_or(u64::MAX)
     }
 }
 
-/// Makes a wave's work queue anew if this error, met while publishing to it, shows that it needs that.
-pub(crate) async fn mend(app: &Shared, job: &Job, wave: usize, session: &Session, error: &Error) {
-    let queue = match error {
-        Error::Unconfirmed { target, .. } if app.stuck.unconfirmed(target, session.epoch) => target.clone(),
+/// Writes something about a queue into the control log, if that can be done soon: knowing it only saves time.
+async fn tell(app: &Shared, job: &Job, fact: Fact) {
+    let told = tokio::time::timeout(READ_BACK_WAIT, app.book.tell(job.id(), &Control::Fact(fact))).await;
+    if !matches!(told, Ok(Ok(()))) {
+        tracing::warn!(job = %job.id(), ?told, "a note about a work queue could not be written");
+    }
+}
+
+/// Mends a wave's work queue if this error, met while publishing to it, shows that it needs that.
+pub(crate) async fn mend(app: &Shared, queue: &WorkQueue, session: &Session, error: &Error) {
+    let mending = match error {
+        Error::Unconfirmed { seconds, .. } => queue.waited(app, session, Duration::from_secs(*seconds)),
         // Only if it is really gone: a broker that is just starting has no queue yet, either.
-        Error::Unroutable { target } if matches!(session.reading.queue_depth(target).await, Ok(None)) => target.clone(),
-        _ => return,
+        Error::Unroutable { target } if matches!(session.reading.queue_depth(target).await, Ok(None)) => {
+            Some(tokio::spawn(mend_missing(Arc::clone(app), queue.job.card.clone(), queue.wave)))
+        }
+        _ => None,
     };
-    let is_silent = matches!(error, Error::Unconfirmed { .. });
-    let (app, card) = (Arc::clone(app), job.card.clone());
-    // Not to be left half done when the request ends.
-    let mending = tokio::spawn(async move {
-        let _one = app.stuck.mending.lock().await;
-        let is_still_silent = app.stuck.lock().contains_key(&queue);
-        if is_silent && !is_still_silent {
-            return;
-        }
-        tracing::warn!(job = %card.id, queue, is_silent, "a work queue is made anew");
-        if let Err(error) = make_anew(&app, &card, wave, is_silent).await {
-            tracing::warn!(job = %card.id, queue, %error, "a work queue could not be made anew");
-        }
-        app.stuck.confirmed(&queue);
-    });
-    // A panic in there is told where it happens.
-    let _ = mending.await;
+    // On a task of its own, so that it is not left half done when the request ends. A panic in there is told where it happens.
+    if let Some(mending) = mending {
+        let _ = mending.await;
+    }
 }
 
-async fn make_anew(app: &Shared, card: &JobCard, wave: usize, delete_first: bool) -> Result<(), tenaz_cluster::Error> {
-    if delete_first {
-        delete_chunks(&app.link, card, wave).await?;
+/// Finds out whether a silent queue is to be made anew, and does it.
+async fn mend_silent(app: Shared, queue: WorkQueue) {
+    let _one = app.stuck.mending.lock().await;
+    let (job, name) = (&queue.job, &queue.name);
+    let session = app.link.session().await;
+    let stored = store_probe(&session, app.link.names(), job.id()).await;
+    let waiting = session.reading.queue_depth(name).await.ok().flatten();
+    let (recorded, confirmed_chunks) = (queue.recorded_silence(&app), queue.confirmed_chunks(&app));
+    let probe = Probe { broker_stores: stored.is_ok(), waiting, confirmed_chunks, recorded };
+    tracing::warn!(job = %job.id(), queue = name, ?probe, ?stored, "a work queue confirms nothing");
+    let wave = queue.number();
+    match app.stuck.handle(name, QueueEvent::Probed(probe)) {
+        Some(QueueAction::MakeAnew { round }) => {
+            // First, so that nobody deletes it again because of what is known now.
+            tell(&app, job, Fact::QueueCleared { wave, round }).await;
+        }
+        Some(QueueAction::Clear { round }) => return tell(&app, job, Fact::QueueCleared { wave, round }).await,
+        _ => return,
     }
-    if app.check_open(&card.id).is_ok() {
-        declare_chunks(&app.link, card, wave).await?;
+    tracing::warn!(job = %job.id(), queue = name, "a work queue is made anew");
+    // Not to be tried until it succeeds: by then the queue may work again, and hold confirmed chunks.
+    if let Err(error) = session.reading.delete_queue(name).await {
+        tracing::warn!(job = %job.id(), queue = name, %error, "a work queue could not be deleted");
+        return session.met(&error);
     }
-    // Whoever cleans up after an ended job may have been here before.
-    if app.check_open(&card.id).is_err() {
-        delete_chunks(&app.link, card, wave).await?;
-    }
-    Ok(())
+    declare_again(&app, &job.card, queue.wave).await;
+    app.stuck.confirmed(name);
+    // Whoever waits for the old queue's confirm need not wait until it is overdue.
+    session.give_up("a work queue was made anew");
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+async fn mend_missing(app: Shared, card: JobCard, wave: usize) {
+    let _one = app.stuck.mending.lock().await;
+    tracing::warn!(job = %card.id, wave, "a work queue that is gone is made anew");
+    declare_again(&app, &card, wave).await;
+}
 
-    #[test]
-    fn a_queue_is_stuck_when_two_connections_in_a_row_heard_nothing_of_it() {
-        let stuck = Stuck::default();
-        assert!(!stuck.unconfirmed("a", 3), "the first time");
-        assert!(!stuck.unconfirmed("a", 3), "another message over the same connection");
-        assert!(!stuck.unconfirmed("b", 4), "another queue");
-        assert!(stuck.unconfirmed("a", 4));
-        stuck.confirmed("a");
-        assert!(!stuck.unconfirmed("a", 5), "it has worked since");
-        assert!(stuck.unconfirmed("b", 5));
-    }
-
-    #[test]
-    fn a_queue_refuses_since_the_first_time_over_the_same_connection_unless_it_takes_something() {
-        let stuck = Stuck::default();
-        let first = stuck.refused("a", 3);
-        assert_eq!(stuck.refused("a", 3), first);
-        let next = stuck.refused("a", 4);
-        assert!(next > first);
-        stuck.confirmed("b");
-        assert_eq!(stuck.refused("a", 4), next);
-        stuck.confirmed("a");
-        assert!(stuck.refused("a", 4) > next);
+/// Declares a work queue again, unless the job has ended.
+async fn declare_again(app: &Shared, card: &JobCard, wave: usize) {
+    let declared = async {
+        if app.check_open(&card.id).is_ok() {
+            declare_chunks(&app.link, card, wave).await?;
+        }
+        // Cleaning up after an ended job may have been done before.
+        if app.check_open(&card.id).is_err() {
+            tenaz_cluster::delete_chunks(&app.link, card, wave).await?;
+        }
+        Ok::<(), tenaz_cluster::Error>(())
+    };
+    if let Err(error) = declared.await {
+        tracing::warn!(job = %card.id, wave, %error, "a work queue could not be made anew");
     }
 }

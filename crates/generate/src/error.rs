@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tenaz_core::{Classified, FaultClass};
+
 use crate::scale::{SCALE_MAX, SCALE_MIN};
 
 /// Why no data (or not all of it) was written.
@@ -42,5 +44,15 @@ pub enum Error {
 impl Error {
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_owned(), source }
+    }
+}
+
+impl Classified for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Scale { .. } | Self::UnknownDataset { .. } | Self::NotADirectory { .. } => FaultClass::Query,
+            // The path that the user chose, unless the machine has run out of something.
+            Self::Io { source, .. } => FaultClass::of_system_error(source, FaultClass::Query),
+        }
     }
 }

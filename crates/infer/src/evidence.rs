@@ -13,6 +13,9 @@ const MIN_PRECISION: usize = 15;
 const HEADROOM_DIGITS: usize = 6;
 const MAX_PRECISION: usize = 38;
 
+/// Values of a column that are kept for a second look.
+const ODD_VALUES: usize = 2_000;
+
 /// Longer values are no numbers, dates or truth values.
 const MAX_VALUE_BYTES: usize = 64;
 
@@ -29,11 +32,16 @@ pub(crate) struct Evidence {
     numbers: bool,
     seen: Seen,
     bool_kind: Kind,
+    /// Values that are no plain numbers, dates or truth values, for a second look: the first ones and the last ones.
+    odd: Vec<Box<str>>,
+    odd_seen: usize,
+    /// One value was too long for anything but text.
+    long: bool,
 }
 
 /// The numbers seen so far.
 #[derive(Debug, Clone, Default)]
-struct Seen {
+pub(crate) struct Seen {
     /// Digits before and behind the point, at most.
     whole: usize,
     scale: usize,
@@ -57,6 +65,9 @@ impl Default for Evidence {
             numbers: true,
             seen: Seen::default(),
             bool_kind: parse_kind("bool").expect("a type that every workload file may use"),
+            odd: Vec::new(),
+            odd_seen: 0,
+            long: false,
         }
     }
 }
@@ -79,12 +90,59 @@ impl Evidence {
         self.bools = self.bools && short && self.bool_kind.check(text).is_ok();
         self.dates = self.dates && short && Kind::Date.check(text).is_ok();
         self.times = self.times && short && Kind::Timestamp.check(text).is_ok();
-        self.numbers = self.numbers && short && self.seen.add(text);
+        let is_number = short && self.seen.add(text);
+        self.numbers = self.numbers && is_number;
+        // Whole numbers are numbers in every spelling, but `007` is a code.
+        let is_whole = text.bytes().all(|byte| byte.is_ascii_digit()) && (text.len() == 1 || !text.starts_with('0'));
+        if short && !is_whole {
+            self.keep(text);
+        }
+        self.long |= !short;
     }
 
-    /// Whether the values are something else than text.
-    pub(crate) fn is_typed(&self) -> bool {
+    fn keep(&mut self, text: &str) {
+        if self.odd.len() < ODD_VALUES {
+            self.odd.push(text.into());
+        } else {
+            let place = ODD_VALUES / 2 + self.odd_seen % (ODD_VALUES / 2);
+            self.odd[place] = text.into();
+        }
+        self.odd_seen += 1;
+    }
+
+    /// Values that are worth a second look; none, if one of them can only be text.
+    pub(crate) fn odd(&self) -> &[Box<str>] {
+        if self.long { &[] } else { &self.odd }
+    }
+
+    /// The whole numbers among the values, which are numbers in every spelling.
+    pub(crate) fn whole_numbers(&self) -> Seen {
+        Seen { whole: self.seen.whole, large: self.seen.large, ..Seen::default() }
+    }
+
+    /// Whether whole numbers are among the values, which are no dates and no words.
+    pub(crate) fn has_whole_numbers(&self) -> bool {
+        (self.odd_seen as u64) < self.values
+    }
+
+    /// How many values there were.
+    pub(crate) fn values(&self) -> u64 {
+        self.values
+    }
+
+    /// The spellings of null that were seen.
+    pub(crate) fn spellings(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.spellings.iter().copied()
+    }
+
+    /// Whether the values are something else than text, as they stand.
+    pub(crate) fn is_plainly_typed(&self) -> bool {
         !matches!(self.kind(), Kind::Text)
+    }
+
+    /// Whether the values are something else than text, in any spelling.
+    pub(crate) fn is_typed(&self) -> bool {
+        !matches!(self.kind(), Kind::Text) || crate::spelling::Spellings::of(self).is_some()
     }
 
     /// The column, with the narrowest type that takes every value seen.
@@ -94,7 +152,7 @@ impl Evidence {
         Column { name, kind, required: false, nulls: nulls.into_iter().map(str::to_owned).collect() }
     }
 
-    fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         if self.values == 0 {
             Kind::Text
         } else if self.bools {
@@ -113,7 +171,7 @@ impl Evidence {
 
 impl Seen {
     /// Takes a number into account; false: it is none. Numbers with leading zeros or a plus are codes (`007`, `+49…`), not numbers.
-    fn add(&mut self, text: &str) -> bool {
+    pub(crate) fn add(&mut self, text: &str) -> bool {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let (mantissa, exponent) = match digits.find(['e', 'E']) {
             Some(at) => (&digits[..at], Some(&digits[at + 1..])),
@@ -142,7 +200,7 @@ impl Seen {
         true
     }
 
-    fn kind(&self, nulls: bool) -> Kind {
+    pub(crate) fn kind(&self, nulls: bool) -> Kind {
         if self.exponent {
             return Kind::Float;
         }

@@ -22,14 +22,45 @@ impl Found {
         if self.folder.is_empty() { self.file.clone() } else { format!("{}/{}", self.folder, self.file) }
     }
 
-    /// The file's name without its ending.
-    pub(crate) fn stem(&self) -> &str {
-        self.file.rsplit_once('.').map_or(self.file.as_str(), |(stem, _)| stem)
+    /// The columns whose value stands in the path: `year=2025/month=03/sales.csv` has a year and a month.
+    pub(crate) fn constants(&self) -> Vec<(String, String)> {
+        let parts = self.folder.split('/').filter_map(|part| part.split_once('='));
+        parts.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
     }
 
-    /// The ending of the file's name, as it is written there.
+    /// The folder without the parts that hold values.
+    pub(crate) fn base_folder(&self) -> String {
+        let parts: Vec<&str> = self.folder.split('/').filter(|part| !part.contains('=')).collect();
+        parts.join("/")
+    }
+
+    /// The file's name without its endings.
+    pub(crate) fn stem(&self) -> &str {
+        let name = without_packing(&self.file);
+        name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+    }
+
+    /// The endings of the file's name, as they are written there: `csv`, `csv.gz`.
     pub(crate) fn ending(&self) -> &str {
-        self.file.rsplit_once('.').map_or("", |(_, ending)| ending)
+        let stem = self.stem().len();
+        self.file.get(stem + 1..).unwrap_or("")
+    }
+
+    /// Whether its name says that fields are separated by tabs.
+    pub(crate) fn speaks_of_tabs(&self) -> bool {
+        let ending = without_packing(&self.file).rsplit_once('.').map_or("", |(_, ending)| ending);
+        ending.eq_ignore_ascii_case("tsv") || ending.eq_ignore_ascii_case("tab")
+    }
+}
+
+/// Endings of compressed files.
+const PACKINGS: [&str; 7] = ["gz", "zst", "zstd", "bz2", "xz", "lz4", "gzip"];
+
+/// The name of the file inside a compressed one.
+fn without_packing(file: &str) -> &str {
+    match file.rsplit_once('.') {
+        Some((name, ending)) if PACKINGS.iter().any(|packing| ending.eq_ignore_ascii_case(packing)) => name,
+        _ => file,
     }
 }
 
@@ -89,7 +120,9 @@ fn is_link(entry: &fs::DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_symlink())
 }
 
+/// Whether a file is looked at, by its name: `.csv`, `.tsv` or `.tab`, perhaps compressed.
 pub(crate) fn is_csv(file: &str) -> bool {
-    file.rsplit_once('.')
-        .is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("csv") || ending.eq_ignore_ascii_case("tsv"))
+    const ENDINGS: [&str; 3] = ["csv", "tsv", "tab"];
+    let inside = without_packing(file).rsplit_once('.');
+    inside.is_some_and(|(_, ending)| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }

@@ -1,20 +1,20 @@
 //! From a directory to tables.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tenaz_core::limits::MAX_TABLES;
 use tenaz_csv::{Header, Layout};
-use tenaz_engine::limits::MAX_COLUMNS;
 use tenaz_engine::{Role, Table, Workload};
+use tenaz_source::FileFormat;
 
 use crate::Error;
 use crate::find::{Findings, Found, find};
-use crate::limits::{DIMENSION_BYTES, MANY_FILES, PROBE_BYTES, SMALL_PROBE_BYTES};
+use crate::grouping::{Group, groups};
+use crate::limits::DIMENSION_BYTES;
 use crate::names::Names;
-use crate::probe::{Probe, Shape, probe};
-use crate::sample::sample;
+use crate::reading::Reading;
+use crate::sample::{Canonical, sample};
+use crate::spelling::{Hints, Spellings};
 
 /// Tables without queries, and how they came about.
 #[derive(Debug, Clone)]
@@ -38,20 +38,13 @@ pub struct Source {
     pub bytes: u64,
 }
 
-/// Files that make a table.
-struct Group {
-    wanted_name: String,
-    patterns: Vec<String>,
-    files: Vec<Found>,
-    shape: Shape,
-}
-
-/// The tables of a directory: one per CSV file at the top, and one per folder of files of the same shape. `path` may also be a
-/// single CSV file.
+/// The tables of a directory: one per folder whose files have the same columns, or nearly; at the top, one per file, or per
+/// series of files that differ in digits only (`sales_01.csv`, `sales_02.csv`). `path` may also be a single file. What
+/// `reading` does not say is guessed.
 ///
 /// # Errors
 /// There is nothing to infer from, or a file cannot be read. A file that is empty or no CSV is left out with a note.
-pub fn infer(path: &Path) -> Result<Inferred, Error> {
+pub fn infer(path: &Path, reading: &Reading) -> Result<Inferred, Error> {
     let (dir, findings) = findings(path)?;
     if findings.files.is_empty() {
         return Err(match findings.notes {
@@ -60,7 +53,7 @@ pub fn infer(path: &Path) -> Result<Inferred, Error> {
         });
     }
     let Findings { files, mut notes, hidden } = findings;
-    let groups = groups(files, &hidden, &mut notes)?;
+    let groups = groups(files, &hidden, reading, &mut notes)?;
     if groups.is_empty() {
         return Err(Error::NothingUsable { dir, notes });
     }
@@ -75,7 +68,7 @@ pub fn infer(path: &Path) -> Result<Inferred, Error> {
     let mut names = Names::default();
     let mut tables = Vec::new();
     for (group, role) in groups.iter().zip(roles) {
-        tables.push(table(group, role, &mut names, &mut notes)?);
+        tables.push(table(group, role, reading, &mut names, &mut notes)?);
     }
     let workload = Workload { name: workload_name(&dir), title: String::new(), tables, queries: Vec::new() };
     Ok(Inferred { dir, workload, sources, notes })
@@ -96,78 +89,52 @@ fn findings(path: &Path) -> Result<(PathBuf, Findings), Error> {
     Ok((dir.to_owned(), Findings { files: vec![found], ..Findings::default() }))
 }
 
-/// Looks at every file and puts those together that make a table.
-fn groups(files: Vec<Found>, hidden: &[String], notes: &mut Vec<String>) -> Result<Vec<Group>, Error> {
-    let bytes = if files.len() > MANY_FILES { SMALL_PROBE_BYTES } else { PROBE_BYTES };
-    let mut folders: BTreeMap<String, Vec<(Found, Shape)>> = BTreeMap::new();
-    let mut listed: Vec<String> = hidden.to_vec();
-    for found in files {
-        match probe(&found, bytes)? {
-            Probe::Shape(shape) if shape.columns > MAX_COLUMNS => {
-                notes.push(format!(
-                    "{} is left out: it has {} columns, and the limit is {MAX_COLUMNS}",
-                    found.name(),
-                    shape.columns
-                ));
-                listed.push(found.folder);
-            }
-            Probe::Shape(shape) => folders.entry(found.folder.clone()).or_default().push((found, shape)),
-            Probe::Empty => notes.push(format!("{} is left out: it is empty", found.name())),
-            Probe::Unusable(reason) => {
-                notes.push(format!("{} is left out: {reason}", found.name()));
-                listed.push(found.folder);
-            }
-        }
-    }
-    let mut groups = Vec::new();
-    for (folder, files) in folders {
-        let first = &files[0].1;
-        if !folder.is_empty() && files.iter().all(|(_, shape)| is_same(first, shape)) {
-            groups.push(folder_group(&folder, files, listed.contains(&folder)));
-        } else {
-            groups.extend(files.into_iter().map(file_group));
-        }
-    }
-    Ok(groups)
-}
-
-fn is_same(one: &Shape, other: &Shape) -> bool {
-    let names = |shape: &Shape| {
-        shape.header.as_ref().map(|names| names.iter().map(|name| name.to_lowercase()).collect::<Vec<_>>())
-    };
-    one.delimiter == other.delimiter && one.columns == other.columns && names(one) == names(other)
-}
-
-/// A folder as one table. `listed`: a pattern would match too much, so the files are listed.
-fn folder_group(folder: &str, files: Vec<(Found, Shape)>, listed: bool) -> Group {
-    let shape = files[0].1.clone();
-    let files: Vec<Found> = files.into_iter().map(|(found, _)| found).collect();
-    let patterns = if listed {
-        files.iter().map(|found| glob::Pattern::escape(&found.name())).collect()
-    } else {
-        let mut endings: Vec<&str> = files.iter().map(Found::ending).collect();
-        endings.sort_unstable();
-        endings.dedup();
-        endings.into_iter().map(|ending| format!("{}/*.{ending}", glob::Pattern::escape(folder))).collect()
-    };
-    Group { wanted_name: folder.to_owned(), patterns, files, shape }
-}
-
-fn file_group((found, shape): (Found, Shape)) -> Group {
-    let stem = found.stem();
-    let wanted_name = if found.folder.is_empty() { stem.to_owned() } else { format!("{}_{stem}", found.folder) };
-    Group { wanted_name, patterns: vec![glob::Pattern::escape(&found.name())], files: vec![found], shape }
-}
-
-fn table(group: &Group, role: Role, names: &mut Names, notes: &mut Vec<String>) -> Result<Table, Error> {
+fn table(
+    group: &Group,
+    role: Role,
+    reading: &Reading,
+    names: &mut Names,
+    notes: &mut Vec<String>,
+) -> Result<Table, Error> {
     let name = names.give(&group.wanted_name, "t").or_else(|| names.give("table_1", "t"));
     let name = name.expect("a name of letters is always given");
     let files: Vec<&Found> = group.files.iter().collect();
-    let evidence = sample(&files, &group.shape)?;
-    let columns: Vec<_> =
-        evidence.iter().zip(column_names(&group.shape)).map(|(evidence, name)| evidence.column(name)).collect();
+    let dialect = &group.shape.dialect;
+    let mut format = FileFormat {
+        encoding: reading.encoding,
+        dialect: dialect.clone(),
+        has_header: group.shape.header.is_some(),
+        columns_by_name: group.by_name.clone(),
+        drop_repeated_headers: group.shape.repeats_header,
+        lenient: reading.lenient,
+        ..FileFormat::default()
+    };
+    let given = group.by_name.as_ref().or(group.shape.header.as_ref());
+    let width = group.by_name.as_ref().map_or(group.shape.columns, Vec::len);
+    let canonical =
+        Canonical { delimiter: dialect.canonical_delimiter(), has_header: format.has_header, columns: width };
+    let evidence = sample(&files, &format, canonical)?;
+    let column_names = column_names(given.map_or(&[][..], Vec::as_slice), width);
+    let spellings: Vec<Option<Spellings>> =
+        evidence.iter().map(|e| if e.is_plainly_typed() { None } else { Spellings::of(e) }).collect();
+    let hints = hints(&spellings, dialect.delimiter, reading);
+    let mut columns = Vec::new();
+    for ((evidence, spelling), column_name) in evidence.iter().zip(&spellings).zip(column_names) {
+        let mut column = evidence.column(column_name);
+        let mut form = None;
+        if let Some(spelling) = spelling {
+            let chosen = spelling.choose(&format!("{name}.{}", column.name), evidence, hints);
+            (column.kind, form) = (chosen.kind, chosen.form);
+            column.nulls = evidence.spellings().map(str::to_owned).collect();
+            notes.extend(chosen.said);
+        }
+        column.nulls.extend(reading.nulls.iter().cloned());
+        format.values.push(form);
+        columns.push(column);
+    }
     let header = match &group.shape.header {
         None => Header::Absent,
+        _ if group.by_name.is_some() => Header::Skip,
         Some(given) => {
             let agree = given.len() == columns.len()
                 && given.iter().zip(&columns).all(|(given, column)| given.to_lowercase() == column.name);
@@ -175,6 +142,7 @@ fn table(group: &Group, role: Role, names: &mut Names, notes: &mut Vec<String>) 
         }
     };
     if let Some(given) = &group.shape.header
+        && group.by_name.is_none()
         && given.len() != columns.len()
     {
         let fields = if columns.len() == 1 { "1 field".to_owned() } else { format!("{} fields", columns.len()) };
@@ -184,19 +152,30 @@ fn table(group: &Group, role: Role, names: &mut Names, notes: &mut Vec<String>) 
             given.len()
         ));
     }
-    let layout = Layout { columns, delimiter: group.shape.delimiter, header };
-    Ok(Table { name, files: group.patterns.clone(), role, layout: Arc::new(layout) })
+    let layout = Layout { columns, delimiter: dialect.canonical_delimiter(), header };
+    let table = Table::new(name, group.patterns.clone(), role, layout);
+    Ok(Table { format, ..table })
+}
+
+/// What the columns that leave no choice, and the user, say about those that leave one.
+fn hints(spellings: &[Option<Spellings>], delimiter: u8, reading: &Reading) -> Hints {
+    let mut sure = spellings.iter().flatten().filter_map(Spellings::decimal_comma);
+    let mut orders = spellings.iter().flatten().filter_map(Spellings::date_order);
+    Hints {
+        decimal_comma: reading.decimal_comma.or_else(|| sure.next()),
+        date_order: reading.date_order.or_else(|| orders.next()),
+        semicolons: delimiter == b';',
+    }
 }
 
 /// The names of the columns: those of the header as far as they go, then `c7`, `c8`.
-fn column_names(shape: &Shape) -> Vec<String> {
+fn column_names(given: &[String], columns: usize) -> Vec<String> {
     let mut names = Names::default();
-    let given = shape.header.as_deref().unwrap_or_default();
     let name = |column: usize| {
         let given = given.get(column).and_then(|name| names.give(name, "c"));
         given.or_else(|| names.give(&format!("c{}", column + 1), "c")).expect("a name of letters is always given")
     };
-    (0..shape.columns).map(name).collect()
+    (0..columns).map(name).collect()
 }
 
 /// Small tables are dimensions, but never the largest.

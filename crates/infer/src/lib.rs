@@ -14,15 +14,20 @@
 mod error;
 mod evidence;
 mod find;
+mod grouping;
 mod infer;
 pub mod limits;
 mod names;
 mod overrule;
 mod probe;
+mod reading;
 mod sample;
+mod sniff;
+mod spelling;
 mod workload_file;
 
 pub use error::Error;
 pub use infer::{Inferred, Source, infer};
 pub use overrule::overrule;
+pub use reading::Reading;
 pub use workload_file::workload_file;

@@ -87,11 +87,9 @@ mod tests {
     use tenaz_engine::{Role, Table};
 
     fn workload() -> Workload {
-        let table = |name: &str, columns: &[&str]| Table {
-            name: name.to_owned(),
-            files: vec![format!("{name}.csv")],
-            role: Role::Fact,
-            layout: Arc::new(Layout::new(columns.iter().map(|c| Column::new(*c, Kind::Date)).collect())),
+        let table = |name: &str, columns: &[&str]| {
+            let layout = Layout::new(columns.iter().map(|c| Column::new(*c, Kind::Date)).collect());
+            Table::new(name.to_owned(), vec![format!("{name}.csv")], Role::Fact, layout)
         };
         let tables = vec![table("orders", &["id", "zip"]), table("customers", &["id", "name"])];
         Workload { name: "w".to_owned(), title: String::new(), tables, queries: Vec::new() }

@@ -1,31 +1,31 @@
-//! The shape of a file, from its first bytes: delimiter, header, number of fields.
+//! The shape of a file, from its first bytes: encoding, dialect, header, number of fields.
 
-use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-
+use tenaz_csv::Kind;
 use tenaz_csv::limits::MAX_RECORD_BYTES;
-use tenaz_csv::{Kind, Records};
+use tenaz_source::{Compression, Dialect, RecordKind, RecordReader, TextEncoding, read_head};
 
 use crate::Error;
 use crate::evidence::Evidence;
 use crate::find::Found;
 use crate::limits::MAX_HEADER_NAME;
-
-const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-const BOM: &[u8] = b"\xEF\xBB\xBF";
-
-/// Records that are looked at to choose the delimiter.
-const LOOKED_AT: usize = 500;
+use crate::reading::Reading;
+use crate::sniff::{most_common, sniff, without_lines};
 
 /// What a file looks like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shape {
-    pub(crate) delimiter: u8,
+    pub(crate) dialect: Dialect,
+    pub(crate) encoding: TextEncoding,
+    /// It is read as it stands: not unpacked, not transcoded.
+    pub(crate) is_plain_text: bool,
     /// The names in the first record, if it holds names.
     pub(crate) header: Option<Vec<String>>,
     /// Fields of a record.
     pub(crate) columns: usize,
+    /// The header stands in the file again.
+    pub(crate) repeats_header: bool,
+    /// What was guessed and has to be said.
+    pub(crate) said: Vec<String>,
 }
 
 /// The result of looking at a file.
@@ -35,81 +35,112 @@ pub(crate) enum Probe {
     /// There are no records.
     Empty,
     /// It cannot be used, because of this.
-    Unusable(&'static str),
+    Unusable(String),
 }
 
 /// Looks at the first `bytes` of a file, or more if its records are longer.
-pub(crate) fn probe(found: &Found, bytes: usize) -> Result<Probe, Error> {
-    let unreadable = |source| Error::Unreadable { path: found.path.clone(), source };
-    let mut file = File::open(&found.path).map_err(unreadable)?;
-    let mut head = Vec::new();
+pub(crate) fn probe(found: &Found, bytes: usize, reading: &Reading) -> Result<Probe, Error> {
     let mut wanted = bytes;
     loop {
-        let more = (wanted - head.len()) as u64;
-        let read = (&mut file).take(more).read_to_end(&mut head).map_err(unreadable)?;
-        let whole = (read as u64) < more;
-        let probe = shape(without_mark(&head), whole, found.ending().eq_ignore_ascii_case("tsv"));
-        // Two records: one may be the header.
-        let enough = head.len() > 2 * MAX_RECORD_BYTES;
-        match probe {
-            Some(probe) if whole || enough => return Ok(probe.0),
-            Some((probe, records)) if records >= 2 => return Ok(probe),
-            None if whole || enough => return Ok(Probe::Unusable("no record can be read")),
-            _ => wanted = head.len() * 4,
+        let head = match read_head(&found.path, reading.encoding, wanted) {
+            Ok(head) => head,
+            Err(tenaz_source::Error::Io(source)) if is_damage(&source) => {
+                return Ok(Probe::Unusable(format!("it cannot be unpacked: {source}")));
+            }
+            Err(tenaz_source::Error::Io(source)) => return Err(Error::Unreadable { path: found.path.clone(), source }),
+            Err(other) => return Ok(Probe::Unusable(other.to_string())),
+        };
+        let seen = shape(&head.text, head.whole, found.speaks_of_tabs(), reading);
+        let enough = head.text.len() > 2 * MAX_RECORD_BYTES;
+        let finish = |probe: Probe| match probe {
+            Probe::Shape(mut shape) => {
+                shape.encoding = head.encoding;
+                shape.is_plain_text = head.compression == Compression::None && head.encoding.is_utf8();
+                if head.is_guess {
+                    shape.said.insert(0, format!("read as {} (--encoding utf-8 insists)", head.encoding));
+                }
+                Probe::Shape(shape)
+            }
+            other => other,
+        };
+        match seen {
+            Some((probe, _)) if head.whole || enough => return Ok(finish(probe)),
+            // Two records: one may be the header.
+            Some((probe, records)) if records >= 2 => return Ok(finish(probe)),
+            None if head.whole || enough => return Ok(Probe::Unusable("no record can be read".to_owned())),
+            _ => wanted *= 4,
         }
     }
 }
 
-/// The bytes without the mark that some programs put first.
-pub(crate) fn without_mark(head: &[u8]) -> &[u8] {
-    head.strip_prefix(BOM).unwrap_or(head)
+fn is_damage(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof)
 }
 
 /// The shape of the file that starts with `head`, and how many records it was seen in. None: more bytes are needed.
-fn shape(head: &[u8], whole: bool, tabs: bool) -> Option<(Probe, usize)> {
+fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Probe, usize)> {
     if head.iter().all(u8::is_ascii_whitespace) && whole && !head.contains(&b'\t') {
         return Some((Probe::Empty, 0));
     }
-    if head.contains(&0) {
-        return Some((
-            Probe::Unusable("it holds NUL bytes, so it is no text in UTF-8 (if it is UTF-16, convert it)"),
-            2,
-        ));
-    }
-    let delimiter = delimiter(head, whole, tabs);
-    let all: Vec<_> = Records::new(head, delimiter, whole).collect();
-    if all.is_empty() {
+    let sniffed = sniff(head, whole, tabs, reading);
+    let dialect = sniffed.dialect;
+    let body = without_lines(head, dialect.skip_lines, dialect.cr_ends_records);
+    let (all, seen) = records(body, whole, &dialect, reading.lenient);
+    if seen == 0 {
         return None;
     }
-    let seen = all.len();
-    let records: Vec<Vec<&str>> =
-        all.iter().flatten().map(|fields| fields.iter().map(AsRef::as_ref).collect()).collect();
-    let Some(first) = records.first() else {
-        return Some((Probe::Unusable("its records are not in UTF-8 or have broken quotes"), seen));
+    let Some(first) = all.first() else {
+        let broken = "its records have broken quotes (--lenient takes them literally, --quote none knows none)";
+        return Some((Probe::Unusable(broken.to_owned()), seen));
     };
-    let header = all[0].is_some() && is_header(first, &records[1..]);
-    let body = if header { &records[1..] } else { &records[..] };
-    let columns = usual_length(body, first.len()).unwrap_or(first.len());
+    let others: Vec<Vec<&str>> = all[1..].iter().map(|record| record.iter().map(String::as_str).collect()).collect();
+    let names: Vec<&str> = first.iter().map(String::as_str).collect();
+    let header = reading.header.unwrap_or_else(|| is_header(&names, &others));
+    let lengths = all[usize::from(header)..].iter().map(Vec::len);
+    let columns = most_common(lengths, first.len()).unwrap_or(first.len());
+    let repeats_header = header && repeats(first, &all[1..]);
     let header = header.then(|| first.iter().map(|name| name.trim().to_owned()).collect());
-    Some((Probe::Shape(Shape { delimiter, header, columns }), seen))
+    let shape = Shape {
+        dialect,
+        encoding: TextEncoding::UTF_8,
+        is_plain_text: true,
+        header,
+        columns,
+        repeats_header,
+        said: sniffed.said,
+    };
+    Some((Probe::Shape(shape), seen))
 }
 
-/// The delimiter by which most records have the same number of fields. Of several, one that the first record agrees with,
-/// then the one with most fields.
-fn delimiter(head: &[u8], whole: bool, tabs: bool) -> u8 {
-    let score = |delimiter: u8| {
-        let lengths: Vec<usize> =
-            Records::new(head, delimiter, whole).take(LOOKED_AT).map(|r| r.map_or(0, |fields| fields.len())).collect();
-        let (first, rest) = lengths.split_first()?;
-        let rest = if rest.is_empty() { std::slice::from_ref(first) } else { rest };
-        let usual = most_common(rest.iter().copied(), *first).filter(|n| *n >= 2)?;
-        let same = rest.iter().filter(|n| **n == usual).count();
-        // In twentieths: a few broken records do not decide.
-        Some((same * 20 / rest.len(), usual == *first, tabs && delimiter == b'\t', usual))
+/// Whether the header stands in the file again. Where all columns are texts it may as well be a record like others.
+fn repeats(header: &[String], others: &[Vec<String>]) -> bool {
+    let (again, records): (Vec<&Vec<String>>, Vec<&Vec<String>>) = others.iter().partition(|record| **record == header);
+    let is_typed = |column: usize| {
+        let mut evidence = Evidence::default();
+        records.iter().filter_map(|record| record.get(column)).for_each(|field| evidence.add(field));
+        evidence.is_typed()
     };
-    let scored = DELIMITERS.into_iter().rev().filter_map(|delimiter| Some((score(delimiter)?, delimiter)));
-    // Of equals the last one wins, which is the comma.
-    scored.max_by_key(|(score, _)| *score).map_or(if tabs { b'\t' } else { b',' }, |(_, delimiter)| delimiter)
+    !again.is_empty() && header.len() > 1 && (0..header.len()).any(is_typed)
+}
+
+/// The records of a text, without those that have stray quotes, and how many there are in all.
+fn records(body: &[u8], whole: bool, dialect: &Dialect, lenient: bool) -> (Vec<Vec<String>>, usize) {
+    let mut reader = RecordReader::new(dialect.clone(), lenient);
+    let (mut rest, mut all, mut seen) = (body, Vec::new(), 0);
+    while let Some(span) = reader.read(rest, whole) {
+        rest = &rest[span.next..];
+        let is_good = match span.kind {
+            RecordKind::Blank | RecordKind::Comment => continue,
+            RecordKind::Record => true,
+            RecordKind::StrayQuote | RecordKind::OpenQuote => lenient,
+        };
+        seen += 1;
+        if is_good {
+            all.push(reader.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect());
+        }
+    }
+    (all, seen)
 }
 
 /// Names are texts, there is one for every column, and they differ. If some are missing or repeated (pandas leaves the name of an
@@ -133,22 +164,11 @@ fn is_header(first: &[&str], body: &[Vec<&str>]) -> bool {
     (0..names.len()).any(|column| !names[column].is_empty() && has_type(column))
 }
 
-/// Whether the text is a number, a date, a time or a truth value.
+/// Whether the text is a number, a date, a time or a truth value, in any spelling.
 fn is_value(text: &str) -> bool {
     let mut evidence = Evidence::default();
     evidence.add(text);
     evidence.is_typed() || Kind::Float.check(text).is_ok()
-}
-
-fn usual_length(records: &[Vec<&str>], preferred: usize) -> Option<usize> {
-    most_common(records.iter().map(Vec::len), preferred)
-}
-
-/// The most common number; of equals `preferred`, or the largest.
-fn most_common(numbers: impl Iterator<Item = usize>, preferred: usize) -> Option<usize> {
-    let mut counts = BTreeMap::new();
-    numbers.for_each(|n| *counts.entry(n).or_insert(0usize) += 1);
-    counts.into_iter().max_by_key(|(n, count)| (*count, *n == preferred, *n)).map(|(n, _)| n)
 }
 
 #[cfg(test)]
@@ -156,7 +176,7 @@ mod tests {
     use super::*;
 
     fn seen(text: &str) -> Shape {
-        match shape(without_mark(text.as_bytes()), true, false) {
+        match shape(text.trim_start_matches('\u{feff}').as_bytes(), true, false, &Reading::default()) {
             Some((Probe::Shape(shape), _)) => shape,
             other => panic!("{text:?}: {other:?}"),
         }
@@ -168,17 +188,6 @@ mod tests {
 
     fn names(names: &[&str]) -> Option<Vec<String>> {
         Some(names.iter().map(|name| (*name).to_owned()).collect())
-    }
-
-    #[test]
-    fn the_delimiter_is_the_one_that_fits_all_records() {
-        assert_eq!(seen("a,b\n1,2\n").delimiter, b',');
-        assert_eq!(seen("a;b\n1,5;2,5\n3,5;4,5\n").delimiter, b';');
-        assert_eq!(seen("a\tb\tc\nx, y\t1\t2\nz\t3\t4\n").delimiter, b'\t');
-        assert_eq!(seen("a|b\n1|2\n").delimiter, b'|');
-        assert_eq!(seen("a\n1\n2\n").delimiter, b',');
-        assert_eq!(seen("name,note\nx,\"a;b;c\"\ny,\"d;e;f\"\n").delimiter, b',');
-        assert_eq!(seen("a;b\n\"x;y\";1\n\"p,q\";2\n").delimiter, b';');
     }
 
     #[test]
@@ -209,11 +218,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_or_has_no_records_is_told_apart() {
-        assert_eq!(shape(b"", true, false), Some((Probe::Empty, 0)));
-        assert_eq!(shape(b"\n \r\n", true, false), Some((Probe::Empty, 0)));
-        assert!(matches!(shape(b"P\0K", true, false), Some((Probe::Unusable(_), _))));
-        assert!(matches!(shape(b"\xff\xfe,\xff\n", true, false), Some((Probe::Unusable(_), _))));
-        assert_eq!(shape(b"an unfinished rec", false, false), None);
+    fn what_has_no_records_is_told_apart() {
+        let shape = |head: &[u8], whole| shape(head, whole, false, &Reading::default());
+        assert_eq!(shape(b"", true), Some((Probe::Empty, 0)));
+        assert_eq!(shape(b"\n \r\n", true), Some((Probe::Empty, 0)));
+        assert_eq!(shape(b"an unfinished rec", false), None);
+    }
+
+    #[test]
+    fn a_header_that_stands_in_the_file_again_is_seen() {
+        assert!(seen("id,name\n1,a\nid,name\n2,b\n").repeats_header);
+        assert!(!seen("id,name\n1,a\n2,b\n").repeats_header);
     }
 }

@@ -4,18 +4,26 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use tenaz_csv::{Records, line_starts};
+use tenaz_source::{FileFormat, Opened};
 
 use crate::Error;
 use crate::evidence::Evidence;
 use crate::find::Found;
 use crate::limits::{HEAD_SAMPLE_BYTES, SAMPLED_FILES, TABLE_SAMPLE_BYTES};
-use crate::probe::{Shape, without_mark};
 
 /// Blocks from inside a file, besides its head; the last one is its end.
 const BLOCKS: u64 = 3;
 
+/// How canonical records of a table look.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Canonical {
+    pub(crate) delimiter: u8,
+    pub(crate) has_header: bool,
+    pub(crate) columns: usize,
+}
+
 /// What the sampled records of these files say about each column. Records that are no good whatever the types are not asked.
-pub(crate) fn sample(files: &[&Found], shape: &Shape) -> Result<Vec<Evidence>, Error> {
+pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical) -> Result<Vec<Evidence>, Error> {
     let mut evidence = vec![Evidence::default(); shape.columns];
     let chosen = files.len().min(SAMPLED_FILES);
     let share = TABLE_SAMPLE_BYTES / chosen.max(1);
@@ -24,7 +32,17 @@ pub(crate) fn sample(files: &[&Found], shape: &Shape) -> Result<Vec<Evidence>, E
     for index in 0..chosen {
         let found = files[index * files.len() / chosen];
         let unreadable = |source| Error::Unreadable { path: found.path.clone(), source };
-        let mut file = File::open(&found.path).map_err(unreadable)?;
+        let opened = tenaz_source::open(&found.path, format, &found.constants());
+        let mut file = match opened.map_err(|error| Error::of_source(&found.path, error))? {
+            Opened::Plain(file) => file,
+            // Of a stream only the beginning can be had without reading all of it.
+            Opened::Stream { mut reader, .. } => {
+                let mut head = Vec::new();
+                (&mut reader).take(share as u64).read_to_end(&mut head).map_err(unreadable)?;
+                add_head(&mut evidence, shape, &head, head.len() < share);
+                continue;
+            }
+        };
         let head = read_at(&mut file, 0, head_bytes).map_err(unreadable)?;
         let whole = head.len() < head_bytes;
         add_head(&mut evidence, shape, &head, whole);
@@ -50,12 +68,13 @@ fn read_at(file: &mut File, start: u64, bytes: usize) -> std::io::Result<Vec<u8>
     Ok(block)
 }
 
-fn add_head(evidence: &mut [Evidence], shape: &Shape, head: &[u8], whole: bool) {
-    let records = Records::new(without_mark(head), shape.delimiter, whole);
-    add(evidence, records.skip(usize::from(shape.header.is_some())));
+fn add_head(evidence: &mut [Evidence], shape: Canonical, head: &[u8], whole: bool) {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let records = Records::new(head, shape.delimiter, whole);
+    add(evidence, records.skip(usize::from(shape.has_header)));
 }
 
-fn add_block(evidence: &mut [Evidence], shape: &Shape, block: &[u8], whole: bool) {
+fn add_block(evidence: &mut [Evidence], shape: Canonical, block: &[u8], whole: bool) {
     if let Some(start) = record_start(shape, block, whole) {
         add(evidence, Records::new(&block[start..], shape.delimiter, whole));
     }
@@ -74,7 +93,7 @@ fn add<'a>(evidence: &mut [Evidence], records: impl Iterator<Item = <Records<'a>
 /// guesses, the first line start of either kind. From the wrong one, too, records are soon read right, because a quote inside an
 /// unquoted field is literal: from where both guesses agree, both are right. If they never do, the one from which more records
 /// have the right number of fields is taken. If all lines are of one kind, no quotes span lines.
-fn record_start(shape: &Shape, block: &[u8], whole: bool) -> Option<usize> {
+fn record_start(shape: Canonical, block: &[u8], whole: bool) -> Option<usize> {
     let guess = |start: usize| Guess::new(shape, block, whole, start);
     let chosen = match guesses(block).map(|start| start.map(guess)) {
         [Some(one), Some(other)] => match one.starts.iter().find(|start| other.starts.binary_search(start).is_ok()) {
@@ -113,7 +132,7 @@ struct Guess {
 }
 
 impl Guess {
-    fn new(shape: &Shape, block: &[u8], whole: bool, start: usize) -> Self {
+    fn new(shape: Canonical, block: &[u8], whole: bool, start: usize) -> Self {
         let mut guess = Self { starts: Vec::new(), bad: 0 };
         let mut records = Records::new(&block[start..], shape.delimiter, whole);
         let mut at = start;
@@ -130,20 +149,20 @@ impl Guess {
 mod tests {
     use super::*;
 
-    fn shape(columns: usize) -> Shape {
-        Shape { delimiter: b',', header: None, columns }
+    fn shape(columns: usize) -> Canonical {
+        Canonical { delimiter: b',', has_header: false, columns }
     }
 
     #[test]
     fn a_block_starts_at_a_record_or_not_at_all() {
         let plain = b"7,x\n18,y\n19,z\n";
-        assert_eq!(record_start(&shape(2), plain, true), Some(4));
+        assert_eq!(record_start(shape(2), plain, true), Some(4));
         // The block starts inside a quoted text of three lines.
         let record = "1,\"one, line\nanother, line\nand a third\",2\n";
         let text = record.repeat(50);
         for cut in [5, 15, 30, 40] {
             let block = &text.as_bytes()[cut..];
-            if let Some(start) = record_start(&shape(3), block, true) {
+            if let Some(start) = record_start(shape(3), block, true) {
                 assert!(
                     text[cut + start..].starts_with("1,\"one"),
                     "cut at {cut}: {:?}",
@@ -153,7 +172,7 @@ mod tests {
         }
         // Inside and outside look alike: no guess.
         let twisted = "1,\"\n2,\"\n".repeat(50);
-        assert_eq!(record_start(&shape(2), &twisted.as_bytes()[2..], false), None);
-        assert_eq!(record_start(&shape(2), b"no line end", true), None);
+        assert_eq!(record_start(shape(2), &twisted.as_bytes()[2..], false), None);
+        assert_eq!(record_start(shape(2), b"no line end", true), None);
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use tenaz_csv::{Column, Header, Kind};
 use tenaz_engine::limits::MAX_NAME;
 use tenaz_engine::{Role, Table};
+use tenaz_source::{DateOrder, Dialect, Escape, FileFormat, ValueForm};
 
 use crate::Inferred;
 
@@ -18,6 +19,8 @@ const INTRODUCTION: &str = r#"# Written by `tenaz init` from a look at the CSV f
 #   float_text = true     an int that may be written as 29454.0
 #   nulls = ["NA"]        spellings of null besides the empty field
 #   required = true       a record without this value is rejected
+#   decimal_mark = ","    numbers such as 1.234,56 (with group_mark = ".")
+#   date_order = "dmy"    dates such as 31.12.2025
 "#;
 
 const TABLES: &str = r#"
@@ -78,14 +81,48 @@ fn put_table(text: &mut String, table: &Table) {
         let delimiter = char::from(table.layout.delimiter).to_string();
         put(text, format_args!("delimiter = {}\n", quoted(&delimiter)));
     }
+    put_format(text, &table.format);
     text.push_str("columns = [\n");
-    for column in &table.layout.columns {
-        put_column(text, column);
+    let names = table.format.columns_by_name.as_deref().unwrap_or_default();
+    for (index, column) in table.layout.columns.iter().enumerate() {
+        let header = names.get(index).filter(|name| name.to_lowercase() != column.name.to_lowercase());
+        put_column(text, column, header, table.format.values.get(index).copied().flatten());
     }
     text.push_str("]\n");
 }
 
-fn put_column(text: &mut String, column: &Column) {
+/// What is not usual about the files.
+fn put_format(text: &mut String, format: &FileFormat) {
+    let mark = |byte: u8| quoted(&char::from(byte).to_string());
+    let (dialect, usual) = (&format.dialect, Dialect::with_delimiter(format.dialect.delimiter));
+    if let Some(encoding) = format.encoding {
+        put(text, format_args!("encoding = {}\n", quoted(encoding.name())));
+    }
+    if dialect.quote != usual.quote {
+        put(text, format_args!("quote = {}\n", dialect.quote.map_or_else(|| quoted("none"), mark)));
+    }
+    if dialect.escape == Escape::Backslash {
+        text.push_str("escape = \"backslash\"\n");
+    }
+    if let Some(comment) = dialect.comment {
+        put(text, format_args!("comment = {}\n", mark(comment)));
+    }
+    if dialect.skip_lines > 0 {
+        put(text, format_args!("skip = {}\n", dialect.skip_lines));
+    }
+    let flags = [
+        ("skip_spaces = true", dialect.skip_spaces),
+        ("line_end = \"cr\"", dialect.cr_ends_records),
+        ("columns_by_name = true", format.columns_by_name.is_some()),
+        ("drop_repeated_headers = true", format.drop_repeated_headers),
+        ("lenient = true", format.lenient),
+    ];
+    for (line, _) in flags.iter().filter(|(_, is_so)| *is_so) {
+        put(text, format_args!("{line}\n"));
+    }
+}
+
+fn put_column(text: &mut String, column: &Column, header: Option<&String>, form: Option<ValueForm>) {
     put(text, format_args!("    {{ name = {}, type = \"{}\"", quoted(&column.name), column.kind));
     if column.kind == (Kind::Int { float_text: true }) {
         text.push_str(", float_text = true");
@@ -93,6 +130,32 @@ fn put_column(text: &mut String, column: &Column) {
     if !column.nulls.is_empty() {
         let nulls: Vec<String> = column.nulls.iter().map(|null| quoted(null)).collect();
         put(text, format_args!(", nulls = [{}]", nulls.join(", ")));
+    }
+    if let Kind::Bool { yes, no } = &column.kind
+        && Ok(&column.kind) != tenaz_engine::parse_kind("bool").as_ref()
+    {
+        let list = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
+        put(text, format_args!(", yes = [{}], no = [{}]", list(yes), list(no)));
+    }
+    if let Some(header) = header {
+        put(text, format_args!(", header = {}", quoted(header)));
+    }
+    match form {
+        None => {}
+        Some(ValueForm::Date(order)) => {
+            let order = match order {
+                DateOrder::Dmy => "dmy",
+                DateOrder::Mdy => "mdy",
+                DateOrder::Ymd => "ymd",
+            };
+            put(text, format_args!(", date_order = \"{order}\""));
+        }
+        Some(ValueForm::Number(form)) => {
+            put(text, format_args!(", decimal_mark = {}", quoted(&char::from(form.decimal).to_string())));
+            if let Some(group) = form.group {
+                put(text, format_args!(", group_mark = {}", quoted(&char::from(group).to_string())));
+            }
+        }
     }
     text.push_str(" },\n");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use tenaz_csv::{Header, Kind};
 use tenaz_engine::{Role, Table, Workload};
-use tenaz_infer::{Inferred, infer, workload_file};
+use tenaz_infer::{Inferred, Reading, infer, workload_file};
 
 fn dir(files: &[(&str, &str)]) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -21,7 +21,7 @@ fn dir(files: &[(&str, &str)]) -> TempDir {
 
 fn inferred(files: &[(&str, &str)]) -> Inferred {
     let dir = dir(files);
-    let inferred = infer(dir.path()).unwrap();
+    let inferred = infer(dir.path(), &Reading::default()).unwrap();
     is_written_down_truly(&inferred);
     inferred
 }
@@ -31,7 +31,7 @@ fn is_written_down_truly(inferred: &Inferred) {
     let text = workload_file(inferred);
     let no_files = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
     let parsed = Workload::parse("workload.toml", &text, &no_files).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let shape = |t: &Table| (t.name.clone(), t.files.clone(), t.role, t.layout.clone());
+    let shape = |t: &Table| (t.name.clone(), t.files.clone(), t.role, t.layout.clone(), format!("{:?}", t.format));
     let expected: Vec<_> = inferred.workload.tables.iter().map(shape).collect();
     assert_eq!(parsed.tables.iter().map(shape).collect::<Vec<_>>(), expected);
     assert_eq!(parsed.queries.len(), expected.len());
@@ -62,7 +62,8 @@ fn a_file_is_a_table_and_so_is_a_folder_of_files_of_the_same_shape() {
     let files: Vec<_> = found.workload.tables.iter().map(|t| t.files.join(" ")).collect();
     assert_eq!(files, ["Orders 2024.csv", "deep/er/*.csv", "items/*.csv", "mixed/a.csv", "mixed/b.csv"]);
     assert_eq!(found.sources[2].files, 2);
-    assert!(found.notes.is_empty(), "{:?}", found.notes);
+    let apart = "the 2 files of mixed are a table each: their columns differ (--union makes one table of them)";
+    assert_eq!(found.notes, [apart]);
 }
 
 #[test]
@@ -106,7 +107,7 @@ fn delimiters_byte_order_marks_and_line_ends_are_seen() {
     assert_eq!((s.layout.delimiter, t.layout.delimiter), (b';', b'\t'));
     assert_eq!(
         (columns(s), columns(t)),
-        (vec!["a int".into(), "b text".into()], vec!["a int".into(), "b text".into()])
+        (vec!["a int".into(), "b decimal(18,1)".into()], vec!["a int".into(), "b text".into()])
     );
     assert_eq!(s.layout.header, Header::Check);
 }
@@ -133,7 +134,7 @@ fn values_far_inside_a_large_file_are_seen() {
 #[test]
 fn a_file_alone_can_be_named() {
     let dir = dir(&[("a.csv", "x\n1\n"), ("b.csv", "y\n1\n")]);
-    let found = infer(&dir.path().join("b.csv")).unwrap();
+    let found = infer(&dir.path().join("b.csv"), &Reading::default()).unwrap();
     assert_eq!(names(&found), ["b"]);
     assert_eq!(found.dir, dir.path());
 }
@@ -141,7 +142,7 @@ fn a_file_alone_can_be_named() {
 #[test]
 fn names_with_pattern_characters_mean_themselves() {
     let dir = dir(&[("a[1]*.csv", "x\n1\n"), ("a1.csv", "x\n2\n")]);
-    let found = infer(dir.path()).unwrap();
+    let found = infer(dir.path(), &Reading::default()).unwrap();
     is_written_down_truly(&found);
     for table in &found.workload.tables {
         let pattern = format!("{}/{}", glob::Pattern::escape(&dir.path().to_string_lossy()), table.files[0]);
@@ -154,24 +155,26 @@ fn what_cannot_be_used_is_left_out_with_a_note() {
     let dir = dir(&[("good.csv", "x\n1\n"), ("empty.csv", ""), ("blank.csv", "\n\n"), ("t/a.csv", "x\n1\n")]);
     std::fs::write(dir.path().join("zip.csv"), b"PK\0\0\0").unwrap();
     std::fs::write(dir.path().join("t/b.csv"), b"\0\0").unwrap();
-    let found = infer(dir.path()).unwrap();
+    let found = infer(dir.path(), &Reading::default()).unwrap();
     assert_eq!(names(&found), ["good", "t"]);
     assert_eq!(found.workload.tables[1].files, ["t/a.csv"]);
     let expected = [
         "blank.csv is left out: it is empty",
         "empty.csv is left out: it is empty",
-        "zip.csv is left out: it holds NUL bytes, so it is no text in UTF-8 (if it is UTF-16, convert it)",
-        "t/b.csv is left out: it holds NUL bytes, so it is no text in UTF-8 (if it is UTF-16, convert it)",
+        "zip.csv is left out: this is a file with NUL bytes, not CSV; export it as text",
+        "t/b.csv is left out: this is a file with NUL bytes, not CSV; export it as text",
     ];
     assert_eq!(found.notes, expected);
 }
 
 #[test]
 fn a_directory_without_tables_is_a_clear_error() {
-    let text = |path: &Path| infer(path).unwrap_err().to_string().replace(&path.display().to_string(), "DIR");
+    let text = |path: &Path| {
+        infer(path, &Reading::default()).unwrap_err().to_string().replace(&path.display().to_string(), "DIR")
+    };
     assert_eq!(
         text(dir(&[]).path()),
-        "there are no CSV files in DIR: files are looked for by their endings .csv and .tsv"
+        "there are no CSV files in DIR: files are looked for by their endings .csv, .tsv and .tab, also compressed (.csv.gz)"
     );
     assert_eq!(text(dir(&[("a.txt", "x")]).path()), text(dir(&[]).path()));
     assert_eq!(text(dir(&[("a.csv", "")]).path()), "no CSV file in DIR can be used: a.csv is left out: it is empty");

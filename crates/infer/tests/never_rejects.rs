@@ -2,12 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // A test may panic, and says so when it is skipped.
 
-use std::fs::File;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use tenaz_csv::{Chunker, Decoder};
-use tenaz_infer::infer;
+use tenaz_infer::{Reading, infer};
 
 /// Values of the kinds that types are guessed from, and some that only look like them.
 fn value() -> impl Strategy<Value = String> {
@@ -61,10 +60,11 @@ proptest! {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.csv");
         std::fs::write(&path, csv(&rows, delimiter, header)).unwrap();
-        let inferred = infer(dir.path()).unwrap();
-        let layout = Arc::clone(&inferred.workload.tables[0].layout);
+        let inferred = infer(dir.path(), &Reading::default()).unwrap();
+        let table = &inferred.workload.tables[0];
+        let layout = Arc::clone(&table.layout);
         let mut decoder = Decoder::new(Arc::clone(&layout), Vec::new()).unwrap();
-        let mut chunker = Chunker::new(File::open(&path).unwrap(), &layout, 1 << 20);
+        let mut chunker = Chunker::new(tenaz_source::open(&path, &table.format, &[]).unwrap().into_reader(), &layout, 1 << 20);
         while let Some(chunk) = chunker.next_chunk().unwrap() {
             let decoded = decoder.decode(&chunk.data, chunk.byte, chunk.line).unwrap();
             prop_assert!(decoded.rejects.is_empty(), "{:?} with {:?}", decoded.rejects, layout);
@@ -75,7 +75,7 @@ proptest! {
     fn any_bytes_give_tables_or_a_clear_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("t.csv"), &bytes).unwrap();
-        if let Err(error) = infer(dir.path()) {
+        if let Err(error) = infer(dir.path(), &Reading::default()) {
             prop_assert!(error.to_string().contains("t.csv is left out"), "{error}");
         }
     }

@@ -1,39 +1,40 @@
-//! One AMQP connection, and what is known about its health.
+//! A connection to a broker, and what is known about its health.
 
-use std::{io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use futures::StreamExt;
-use lapin::{
-    Event,
-    tcp::OwnedTLSConfig,
-    uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo},
-};
+use futures::{StreamExt, future::join_all};
+use lapin::{Event, tcp::OwnedTLSConfig};
 use tokio::sync::watch;
 
 use crate::{
     error::{Error, Result},
-    handshake::{Version, checked_version},
-    lapin_errors::{lost, while_opening},
+    handshake::Version,
+    lapin_errors::lost,
     random::shuffle,
-    settings::{BrokerSettings, BrokerUrl},
+    settings::BrokerSettings,
+    sockets::{Channel, Dial, Opened, Sockets},
 };
 
 /// lapin reports a loss as an event; this catches the ways in which a connection ends without one.
 const HEALTH_CHECK: Duration = Duration::from_secs(1);
 
-/// One AMQP connection. Clones share it; it closes when the last clone, publisher and consumer on it are gone.
+/// A connection to one node of a broker. Clones share it; it closes when the last clone, publisher and consumer on it are
+/// gone.
+///
+/// When it has more consumers and readers than one AMQP connection may have channels, it opens further AMQP connections to the
+/// same node, up to [`MAX_SOCKETS`](crate::limits::MAX_SOCKETS). They live and die together: the loss of one is the loss of
+/// all.
 #[derive(Clone)]
 pub struct Connection {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    lapin: lapin::Connection,
+    sockets: Sockets,
     health: watch::Receiver<Health>,
     set_health: Arc<watch::Sender<Health>>,
     address: String,
     version: Version,
-    answer_timeout: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -50,8 +51,9 @@ impl Connection {
         let tls = OwnedTLSConfig { identity: None, cert_chain: settings.ca_text()? };
         shuffle(&mut urls);
         let mut failure = None;
-        for url in &urls {
-            match Self::open_one(url, settings, &tls, name).await {
+        for url in urls {
+            let dial = Dial { url, settings: settings.clone(), tls: tls.clone(), name: name.to_owned() };
+            match Self::open_one(dial).await {
                 // A node that is away may be replaced by another; a wrong password is wrong everywhere.
                 Err(error) if error.is_temporary() => failure = Some(error),
                 done => return done,
@@ -60,34 +62,14 @@ impl Connection {
         Err(failure.unwrap_or_else(|| Error::Settings("no broker URL was given".to_owned())))
     }
 
-    async fn open_one(
-        url: &BrokerUrl,
-        settings: &BrokerSettings,
-        tls: &OwnedTLSConfig,
-        name: &str,
-    ) -> Result<Connection> {
-        let connect = async {
-            let uri = amqp_uri(url, settings);
-            let version = checked_version(url, &uri, tls).await?;
-            let properties = lapin::ConnectionProperties::default()
-                .with_connection_name(name.into())
-                .with_client_property("product".into(), "tenaz".into())
-                .with_client_property("version".into(), env!("CARGO_PKG_VERSION").into());
-            let runtime = lapin::runtime::default_runtime().map_err(|error| while_opening(url, &error))?;
-            let connected = lapin::Connection::connect_uri_with_config(uri, properties, tls.clone(), runtime).await;
-            Ok((connected.map_err(|error| while_opening(url, &error))?, version))
-        };
-        let (lapin, version) = tokio::time::timeout(settings.connect_timeout, connect).await.unwrap_or_else(|_| {
-            Err(Error::Unreachable { address: url.address(), source: Arc::new(io::ErrorKind::TimedOut.into()) })
-        })?;
-        Ok(Self::watched(lapin, url.address(), version, settings.answer_timeout))
-    }
-
-    fn watched(lapin: lapin::Connection, address: String, version: Version, answer_timeout: Duration) -> Connection {
+    async fn open_one(dial: Dial) -> Result<Connection> {
+        let (first, version) = dial.connect(&dial.name).await?;
         let (set_health, health) = watch::channel(Health::Open);
         let set_health = Arc::new(set_health);
-        tokio::spawn(watch_health(lapin.status().clone(), lapin.events_listener(), Arc::clone(&set_health)));
-        Connection { inner: Arc::new(Inner { lapin, health, set_health, address, version, answer_timeout }) }
+        keep_watch(&first, &set_health);
+        let address = dial.url.address();
+        let sockets = Sockets::new(dial, first);
+        Ok(Connection { inner: Arc::new(Inner { sockets, health, set_health, address, version }) })
     }
 
     /// Whether the broker has raised an alarm (memory or disk) and takes no messages for now. Publishes wait meanwhile.
@@ -97,7 +79,8 @@ impl Connection {
 
     /// Whether it is still there, as far as is known.
     pub fn is_open(&self) -> bool {
-        self.inner.lapin.status().connected() && !matches!(*self.inner.health.borrow(), Health::Closed(_))
+        self.inner.sockets.all().iter().all(|socket| socket.lapin().status().connected())
+            && !matches!(*self.inner.health.borrow(), Health::Closed(_))
     }
 
     /// Waits until the connection is gone, and says why ([`Error::Lost`]).
@@ -109,7 +92,10 @@ impl Connection {
     pub async fn close(&self) {
         turn(&self.inner.set_health, Health::Closed("closed by this process".to_owned()));
         // An error means that it is closed already, which is what was asked for.
-        let _ = self.answer("a farewell", self.inner.lapin.close(200, "closed".into()), lost).await;
+        join_all(self.inner.sockets.all().iter().map(|socket| async {
+            let _ = self.answer("a farewell", socket.lapin().close(200, "closed".into()), lost).await;
+        }))
+        .await;
     }
 
     /// Host and port of the node that answered.
@@ -122,13 +108,30 @@ impl Connection {
         self.inner.version
     }
 
+    /// The most channels that this connection can have: a consumer, reader or publisher needs one each.
+    pub fn max_channels(&self) -> usize {
+        self.inner.sockets.max_channels()
+    }
+
     /// A channel of its own, so that an error that closes it does not disturb others.
-    pub(crate) async fn channel(&self) -> Result<lapin::Channel> {
-        let in_words = |error: &lapin::Error| match error.kind() {
-            lapin::ErrorKind::ChannelsLimitReached => Error::TooManyChannels,
-            _ => lost(error),
-        };
-        self.answer("a new channel", self.inner.lapin.create_channel(), in_words).await
+    pub(crate) async fn channel(&self) -> Result<Channel> {
+        let sockets = &self.inner.sockets;
+        loop {
+            let open = sockets.open();
+            for socket in &open {
+                match self.answer("a new channel", socket.open_channel(), lost).await? {
+                    Opened::Channel(channel) => {
+                        sockets.has_room();
+                        return Ok(Channel::new(channel, socket));
+                    }
+                    Opened::Full => {}
+                    Opened::WornOut => sockets.retire(socket),
+                }
+            }
+            if let Some(socket) = sockets.grow(&open).await? {
+                keep_watch(socket.lapin(), &self.inner.set_health);
+            }
+        }
     }
 
     /// The broker's answer to a question (`what` it is about), its error `in_words`. If none comes for long, though heartbeats do, the connection
@@ -141,7 +144,7 @@ impl Connection {
     ) -> Result<T> {
         let mut question = std::pin::pin!(question);
         loop {
-            match tokio::time::timeout(self.inner.answer_timeout, &mut question).await {
+            match tokio::time::timeout(self.answer_timeout(), &mut question).await {
                 Ok(answer) => return answer.map_err(|error| in_words(&error)),
                 // Under an alarm the broker does not even listen.
                 Err(_) if self.is_blocked() => {}
@@ -151,11 +154,16 @@ impl Connection {
     }
 
     fn give_up(&self, what: &str) -> Error {
-        let seconds = self.inner.answer_timeout.as_secs();
+        let seconds = self.answer_timeout().as_secs();
         let detail = format!("no answer about {what} for {seconds} s");
         tracing::warn!(address = self.inner.address, "{detail}; this connection is given up");
         turn(&self.inner.set_health, Health::Closed(detail.clone()));
         Error::Lost(detail)
+    }
+
+    /// How long the broker may take for an answer.
+    pub(crate) fn answer_timeout(&self) -> Duration {
+        self.inner.sockets.dial().settings.answer_timeout
     }
 
     /// Tells when it is gone, without keeping it open.
@@ -164,7 +172,7 @@ impl Connection {
     }
 }
 
-/// Tells when a connection is gone.
+/// Tells how a connection is, and when it is gone.
 #[derive(Debug)]
 pub(crate) struct Watch {
     health: watch::Receiver<Health>,
@@ -179,6 +187,23 @@ impl Watch {
             _ => Error::Lost("it was dropped".to_owned()),
         }
     }
+
+    /// Waits until an alarm begins or ends; fails when the connection is gone ([`Error::Lost`]).
+    pub(crate) async fn turned(&mut self) -> Result<()> {
+        let seen = |health: &Health| match health {
+            Health::Closed(detail) => Err(Error::Lost(detail.clone())),
+            Health::Open | Health::Blocked => Ok(()),
+        };
+        // Gone already, though that is no news.
+        seen(&self.health.borrow())?;
+        self.health.changed().await.map_err(|_| Error::Lost("it was dropped".to_owned()))?;
+        seen(&self.health.borrow_and_update())
+    }
+
+    /// Whether an alarm is on.
+    pub(crate) fn is_blocked(&self) -> bool {
+        *self.health.borrow() == Health::Blocked
+    }
 }
 
 impl std::fmt::Debug for Connection {
@@ -187,20 +212,8 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-fn amqp_uri(url: &BrokerUrl, settings: &BrokerSettings) -> AMQPUri {
-    AMQPUri {
-        scheme: if url.tls { AMQPScheme::AMQPS } else { AMQPScheme::AMQP },
-        authority: AMQPAuthority {
-            userinfo: AMQPUserInfo { username: url.user.clone(), password: url.password.clone() },
-            host: url.host.clone(),
-            port: url.port,
-        },
-        vhost: url.vhost.clone(),
-        query: AMQPQueryString {
-            heartbeat: Some(u16::try_from(settings.heartbeat.as_secs().max(1)).unwrap_or(u16::MAX)),
-            ..AMQPQueryString::default()
-        },
-    }
+fn keep_watch(socket: &lapin::Connection, health: &Arc<watch::Sender<Health>>) {
+    tokio::spawn(watch_health(socket.status().clone(), socket.events_listener(), Arc::clone(health)));
 }
 
 /// What is closed stays closed, for the first reason.

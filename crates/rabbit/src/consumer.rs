@@ -3,14 +3,19 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use lapin::options::{BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions};
+use lapin::options::{
+    BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions, QueueBindOptions,
+    QueueDeclareOptions,
+};
 use lapin::types::FieldTable;
 
 use crate::{
     connection::{Connection, Watch},
+    declare::{put, text},
     error::{Error, Result},
     lapin_errors::{lost, short, while_using},
     message::{Delivery, PROBE_KIND, Properties, number_header},
+    sockets::Channel,
 };
 
 /// A consumer with a channel of its own. Dropping it gives its unacknowledged messages back.
@@ -24,18 +29,21 @@ pub struct Consumer {
 /// A subscription that the broker does not end for this long is left to the end of its channel.
 const CANCEL_WITHIN: Duration = Duration::from_secs(10);
 
+/// An exclusive queue of a process that hangs forgets its oldest messages instead of filling the broker.
+const EXCLUSIVE_MAX_LENGTH: i64 = 10_000;
+
 /// What a channel delivers. Dropping it cancels the subscription in good order: the broker's answer is waited for before
 /// the channel can be closed. lapin takes an answer that comes after the close for a fault, and gives up the connection.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     queue: String,
     inner: Option<lapin::Consumer>,
-    channel: lapin::Channel,
+    channel: Channel,
     health: Watch,
 }
 
 impl Deliveries {
-    pub(crate) fn new(queue: &str, inner: lapin::Consumer, channel: lapin::Channel, connection: &Connection) -> Self {
+    pub(crate) fn new(queue: &str, inner: lapin::Consumer, channel: Channel, connection: &Connection) -> Self {
         Self { queue: queue.to_owned(), inner: Some(inner), channel, health: connection.watch() }
     }
 
@@ -67,11 +75,40 @@ impl Drop for Deliveries {
 impl Consumer {
     /// Begins to consume. At most `prefetch` messages are unacknowledged at a time.
     pub async fn open(connection: &Connection, queue: &str, prefetch: u16) -> Result<Consumer> {
+        Self::open_on(connection, connection.channel().await?, queue, prefetch).await
+    }
+
+    /// Creates a queue that belongs to the connection and dies with it, bound to `fanout` if that is given, and begins to
+    /// consume from it.
+    ///
+    /// Others can see that its owner is gone by [`Publisher::probe`](crate::Publisher::probe). Everything happens on one
+    /// channel, because the broker gives such a queue to the AMQP connection that made it and to no other.
+    pub async fn open_exclusive(
+        connection: &Connection,
+        queue: &str,
+        fanout: Option<&str>,
+        prefetch: u16,
+    ) -> Result<Consumer> {
         let name = short(queue)?;
         let channel = connection.channel().await?;
+        let mut arguments = FieldTable::default();
+        put(&mut arguments, "x-queue-type", text("classic"));
+        put(&mut arguments, "x-max-length", EXCLUSIVE_MAX_LENGTH.into());
+        let options = QueueDeclareOptions { exclusive: true, auto_delete: true, ..QueueDeclareOptions::default() };
+        let declared = channel.queue_declare(name.clone(), options, arguments);
+        connection.answer(queue, declared, |error| while_using(queue, error)).await?;
+        if let Some(fanout) = fanout {
+            let options = QueueBindOptions::default();
+            let bound = channel.queue_bind(name, short(fanout)?, "".into(), options, FieldTable::default());
+            connection.answer(queue, bound, |error| while_using(fanout, error)).await?;
+        }
+        Self::open_on(connection, channel, queue, prefetch).await
+    }
+
+    async fn open_on(connection: &Connection, channel: Channel, queue: &str, prefetch: u16) -> Result<Consumer> {
         connection.answer(queue, channel.basic_qos(prefetch.max(1), BasicQosOptions::default()), lost).await?;
         let options = BasicConsumeOptions::default();
-        let deliveries = channel.basic_consume(name, "".into(), options, FieldTable::default());
+        let deliveries = channel.basic_consume(short(queue)?, "".into(), options, FieldTable::default());
         let deliveries = connection.answer(queue, deliveries, |error| while_using(queue, error)).await?;
         let deliveries = Deliveries::new(queue, deliveries, channel.clone(), connection);
         Ok(Consumer { queue: queue.to_owned(), deliveries, acker: Acker { channel } })
@@ -123,7 +160,7 @@ impl Consumer {
 #[derive(Debug, Clone)]
 pub struct Acker {
     // Tags are numbers of this channel, and nothing recovers it, so a tag can never mean another message.
-    channel: lapin::Channel,
+    channel: Channel,
 }
 
 impl Acker {
@@ -143,7 +180,7 @@ impl Acker {
         self.channel.basic_ack(tag, BasicAckOptions { multiple: true }).await.map_err(|error| lost(&error))
     }
 
-    pub(crate) fn new(channel: lapin::Channel) -> Self {
+    pub(crate) fn new(channel: Channel) -> Self {
         Self { channel }
     }
 }

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use lapin::{
     ExchangeKind,
-    options::{
-        ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
-    },
+    options::{ExchangeDeclareOptions, ExchangeDeleteOptions, QueueDeclareOptions, QueueDeleteOptions},
     types::{AMQPValue, FieldTable},
 };
 
@@ -27,9 +25,6 @@ pub const DELIVERY_LIMIT: i64 = 2_000_000_000;
 /// From 4.3 a quorum queue keeps messages of a consumer whose *node* died for 60 s unless told otherwise.
 const CONSUMER_DISCONNECTED_TIMEOUT: (&str, i64) = ("x-consumer-disconnected-timeout", 5_000);
 const CONSUMER_DISCONNECTED_TIMEOUT_SINCE: Version = Version { major: 4, minor: 3 };
-
-/// An exclusive queue of a process that hangs forgets its oldest messages instead of filling the broker.
-const EXCLUSIVE_MAX_LENGTH: i64 = 10_000;
 
 /// A durable quorum queue for competing consumers. A full one refuses messages ([`Error::Full`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,24 +126,6 @@ impl Connection {
         self.answer(name, declared, |error| while_using(name, error)).await
     }
 
-    /// Creates a queue that belongs to this connection and dies with it, bound to `fanout` if that is given.
-    ///
-    /// Others can see that its owner is gone by [`Publisher::probe`](crate::Publisher::probe).
-    pub async fn declare_exclusive(&self, name: &str, fanout: Option<&str>) -> Result<()> {
-        let mut arguments = FieldTable::default();
-        put(&mut arguments, "x-queue-type", text("classic"));
-        put(&mut arguments, "x-max-length", EXCLUSIVE_MAX_LENGTH.into());
-        let options = QueueDeclareOptions { exclusive: true, auto_delete: true, durable: false, ..DURABLE };
-        self.declare(name, options, arguments).await?;
-        if let Some(fanout) = fanout {
-            let channel = self.channel().await?;
-            let options = QueueBindOptions::default();
-            let bound = channel.queue_bind(short(name)?, short(fanout)?, "".into(), options, FieldTable::default());
-            self.answer(name, bound, |error| while_using(fanout, error)).await?;
-        }
-        Ok(())
-    }
-
     /// Deletes a queue or stream with everything in it. It is fine if there is none.
     pub async fn delete_queue(&self, name: &str) -> Result<()> {
         let channel = self.channel().await?;
@@ -216,11 +193,11 @@ fn current_limit(refusal: &str) -> Option<&str> {
     Some(current.split('\'').nth(1).unwrap_or(current))
 }
 
-fn put(table: &mut FieldTable, key: &str, value: AMQPValue) {
+pub(crate) fn put(table: &mut FieldTable, key: &str, value: AMQPValue) {
     table.insert(key.into(), value);
 }
 
-fn text(value: &str) -> AMQPValue {
+pub(crate) fn text(value: &str) -> AMQPValue {
     AMQPValue::LongString(value.into())
 }
 

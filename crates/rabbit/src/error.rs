@@ -1,6 +1,8 @@
-//! The one error of this crate. A variant tells whose fault it is; [`Error::is_temporary`] whether to try again.
+//! The one error of this crate. Its class tells whose fault it is; [`Error::is_temporary`] whether to try again.
 
 use std::{io, path::PathBuf, sync::Arc};
+
+use tenaz_core::{Classified, FaultClass};
 
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -173,9 +175,14 @@ pub enum Error {
         /// Its length.
         bytes: usize,
     },
-    /// The broker allows no more channels on this connection.
-    #[error("the connection has no free channel: raise 'channel_max' in rabbitmq.conf, or use fewer consumers")]
-    TooManyChannels,
+    /// As many channels as there may be are in use.
+    #[error(
+        "all {channels} channels to the broker are in use: wait until jobs have ended, use fewer partitions, or raise 'channel_max' in rabbitmq.conf"
+    )]
+    TooManyChannels {
+        /// How many there may be.
+        channels: usize,
+    },
     /// RabbitMQ or Erlang are not on this machine.
     #[error(
         "RabbitMQ is not installed on this machine ({missing} is missing): install it with 'apt-get install rabbitmq-server'"
@@ -183,6 +190,16 @@ pub enum Error {
     NotInstalled {
         /// What was looked for.
         missing: String,
+    },
+    /// A private node cannot run for a reason outside of it. It can when the reason has passed.
+    #[error("the private RabbitMQ node '{name}' cannot run now, because {obstacle}: {detail}")]
+    NodeObstructed {
+        /// The node.
+        name: String,
+        /// What is in its way.
+        obstacle: NodeObstacle,
+        /// What happened, with the last lines of its log where that helps.
+        detail: String,
     },
     /// A private node did not start, or did not do what it was told.
     #[error("the private RabbitMQ node '{name}' failed: {detail}")]
@@ -194,24 +211,62 @@ pub enum Error {
     },
 }
 
+/// A reason outside of a private node for which it cannot run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NodeObstacle {
+    /// Nothing can be written where it keeps its data.
+    #[error("its disk is full")]
+    NoDiskSpace,
+    /// Another program listens on one of its ports.
+    #[error("another program has its port")]
+    PortTaken,
+}
+
 impl Error {
     /// Whether the same call can succeed later without anyone changing anything.
     ///
-    /// `Lost`, `Unconfirmed`, `Unreachable` and `Refused` ask for a new connection, `NotReady` and `Full` for patience.
+    /// `Lost`, `Unconfirmed`, `Unreachable` and `Refused` ask for a new connection, `NotReady`, `Full`, `TooManyChannels` and `NodeObstructed`
+    /// for patience.
     pub fn is_temporary(&self) -> bool {
-        matches!(
-            self,
-            Error::Unreachable { .. }
-                | Error::Refused { .. }
-                | Error::NotReady { .. }
-                | Error::Lost(_)
-                | Error::Unconfirmed { .. }
-                | Error::Full { .. }
-        )
+        self.class().is_temporary()
     }
 
     /// Whether the connection or channel behind the call is gone, so that it has to be opened again.
     pub fn is_lost(&self) -> bool {
         matches!(self, Error::Lost(_) | Error::Unconfirmed { .. })
+    }
+}
+
+impl Classified for Error {
+    /// Temporary classes are for what passes without anyone changing anything: a broker that rejects the password is there
+    /// and well, so the settings are to blame.
+    fn class(&self) -> FaultClass {
+        match self {
+            Error::Unreachable { .. }
+            | Error::Refused { .. }
+            | Error::NotReady { .. }
+            | Error::Lost(_)
+            | Error::Unconfirmed { .. }
+            | Error::Full { .. } => FaultClass::Broker,
+            // Another process has channels left, or another machine room on its disk.
+            Error::TooManyChannels { .. } | Error::NodeObstructed { .. } => FaultClass::Process,
+            Error::Settings(_)
+            | Error::SettingsFile { .. }
+            | Error::WrongPassword { .. }
+            | Error::MissingPermission { .. }
+            | Error::NoSuchVhost { .. }
+            | Error::WrongVersion { .. }
+            | Error::Tls { .. }
+            | Error::Locked { .. }
+            | Error::Precondition { .. }
+            | Error::DeliveryLimit { .. }
+            | Error::Unsupported { .. }
+            | Error::NotInstalled { .. } => FaultClass::Query,
+            // What stood there is gone: it has to be sent again.
+            Error::NotFound { .. } | Error::Unroutable { .. } => FaultClass::Data,
+            // Callers bound sizes and names. A node that fails for no reason that is known counts as ours, so that it is
+            // given up after a while.
+            Error::TooLarge { .. } | Error::NameTooLong { .. } | Error::Node { .. } => FaultClass::Bug,
+        }
     }
 }

@@ -54,7 +54,6 @@ pub(crate) fn while_connecting(url: &BrokerUrl, source: Arc<io::Error>) -> Error
 pub(crate) fn while_using(name: &str, error: &lapin::Error) -> Error {
     let name = name.to_owned();
     match error.kind() {
-        ErrorKind::ChannelsLimitReached => Error::TooManyChannels,
         ErrorKind::ProtocolError(amqp) => {
             let detail = amqp.get_message().to_string();
             match amqp.get_id() {
@@ -64,7 +63,7 @@ pub(crate) fn while_using(name: &str, error: &lapin::Error) -> Error {
                 NOT_FOUND => Error::NotReady { name, detail },
                 RESOURCE_LOCKED => Error::Locked { name },
                 // A stream that is just being made, or whose node is coming back.
-                PRECONDITION_FAILED if detail.contains("does not have a replica") => Error::NotReady { name, detail },
+                PRECONDITION_FAILED if detail.contains("replica on the local node") => Error::NotReady { name, detail },
                 PRECONDITION_FAILED => Error::Precondition { name, detail },
                 NOT_ALLOWED | NOT_IMPLEMENTED => Error::Unsupported { name, detail },
                 _ => Error::Lost(detail),

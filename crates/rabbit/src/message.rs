@@ -75,7 +75,8 @@ pub struct Delivery {
     pub properties: Properties,
     /// Whether someone may have had it before.
     pub redelivered: bool,
-    /// How often it was given back before (quorum queues, from the second delivery on).
+    /// How often it was delivered before in vain (quorum queues, from the second delivery on). Since RabbitMQ 4.3 those do not
+    /// count after which it was given back.
     pub delivery_count: Option<u64>,
     /// For [`Consumer::ack`](crate::Consumer::ack); it means nothing to another consumer.
     pub tag: u64,

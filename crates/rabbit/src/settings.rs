@@ -13,6 +13,8 @@ pub struct BrokerSettings {
     pub connect_timeout: Duration,
     /// How long to wait for the answer to a question; a connection on which none comes is given up.
     pub answer_timeout: Duration,
+    /// For the confirm of a message, not counting alarms.
+    pub confirm_timeout: Duration,
     /// AMQP heartbeat. Below 5 s a busy machine gives false alarms.
     pub heartbeat: Duration,
     /// Certificates (PEM) to trust besides those of the system.
@@ -28,6 +30,7 @@ impl BrokerSettings {
             urls,
             connect_timeout: Duration::from_secs(10),
             answer_timeout: Duration::from_secs(30),
+            confirm_timeout: Duration::from_secs(10),
             heartbeat: Duration::from_secs(5),
             ca_file: None,
             credentials_file: None,

@@ -6,6 +6,7 @@ use lapin::{
     options::{BasicConsumeOptions, BasicQosOptions},
     types::{AMQPValue, FieldTable},
 };
+use tenaz_core::StreamSilence;
 use tokio::time::Instant;
 
 use crate::{
@@ -30,17 +31,12 @@ pub enum Offset {
     New,
 }
 
-/// A subscription that was silent for this long is made anew. Doubled each time that this brings nothing.
-const SILENCE: Duration = Duration::from_secs(3);
-/// See [`SILENCE`].
-const MAX_SILENCE: Duration = Duration::from_secs(60);
-
 /// Reads one stream from an offset on, and waits at its end for more.
 ///
 /// Silence may mean that there is nothing new, or that the broker has forgotten to wake this subscription: (m) in version
 /// 3.10.8 a replica that has just followed another leader wakes those who wait for it in the order in which they came, last
 /// first, and nobody behind one who waits for a later message. So who has heard nothing for a while subscribes again, which
-/// puts them first.
+/// puts them first. [`StreamSilence`] says when.
 #[derive(Debug)]
 pub struct StreamReader {
     connection: Connection,
@@ -49,9 +45,9 @@ pub struct StreamReader {
     /// Where a subscription begins now; `None` for one that wants only what is new, before anything was.
     from: Option<u64>,
     subscription: Subscription,
-    /// When the silence gets too long.
-    patient_until: Instant,
-    silence: Duration,
+    /// When the times of `silence` begin.
+    began: Instant,
+    silence: StreamSilence,
 }
 
 /// A consumer of a stream, on a channel of its own.
@@ -83,8 +79,8 @@ impl StreamReader {
                 Offset::Next(offset) => Some(offset),
                 Offset::New => None,
             },
-            patient_until: Instant::now() + SILENCE,
-            silence: SILENCE,
+            began: Instant::now(),
+            silence: StreamSilence::new(0),
         })
     }
 
@@ -98,15 +94,15 @@ impl StreamReader {
                 self.subscription.taken = 0;
                 self.subscription.acker.ack_up_to(self.subscription.last_tag).await?;
             }
-            let delivery = match tokio::time::timeout_at(self.patient_until, self.subscription.deliveries.next()).await
-            {
+            let due = self.began + Duration::from_millis(self.silence.due_ms());
+            let delivery = match tokio::time::timeout_at(due, self.subscription.deliveries.next()).await {
                 Ok(delivery) => delivery?,
                 Err(_) => {
                     self.subscribe_again().await?;
                     continue;
                 }
             };
-            (self.patient_until, self.silence) = (Instant::now() + SILENCE, SILENCE);
+            self.silence.heard(self.now_ms());
             self.subscription.taken += 1;
             self.subscription.last_tag = delivery.delivery_tag;
             let offset = number_header(&delivery.properties, "x-stream-offset").ok_or_else(|| Error::Unsupported {
@@ -124,14 +120,22 @@ impl StreamReader {
 
     async fn subscribe_again(&mut self) -> Result<()> {
         if let Some(from) = self.from {
-            tracing::trace!(stream = self.stream, from, "silent for {:?}: subscribing again", self.silence);
+            tracing::trace!(
+                stream = self.stream,
+                from,
+                "silent for {} ms: subscribing again",
+                self.silence.allowed_ms()
+            );
             // A message that is on its way to the old subscription comes again.
             self.subscription =
                 Subscription::open(&self.connection, &self.stream, Offset::Next(from), self.prefetch).await?;
         }
-        self.silence = (self.silence * 2).min(MAX_SILENCE);
-        self.patient_until = Instant::now() + self.silence;
+        self.silence.subscribed_again(self.now_ms());
         Ok(())
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// The stream's name.

@@ -5,10 +5,10 @@ mod common;
 
 use std::{sync::Arc, time::Duration};
 
-use common::{Cable, DEADLINE, connect, eventually, id, take, with_broker};
+use common::{CHANNEL_MAX, Cable, DEADLINE, connect, eventually, id, take, with_broker};
 use tenaz_rabbit::{
     BrokerSettings, Connection, Consumer, Error, Offset, Properties, Publisher, QueueSpec, StreamReader, StreamSpec,
-    Target,
+    Target, Version,
 };
 
 async fn queue(connection: &Connection, name: &str) {
@@ -170,9 +170,11 @@ fn a_message_given_back_fifty_times_is_still_there() {
         let publisher = Publisher::open(&connection).await.unwrap();
         publisher.publish(Target::Queue("given back"), vec![1], &id(1)).await.unwrap();
         let mut consumer = Consumer::open(&connection, "given back", 1).await.unwrap();
+        let counts = connection.version() < Version { major: 4, minor: 3 };
         for time in 0..50 {
             let delivery = consumer.next().await.unwrap();
-            assert_eq!(delivery.delivery_count.unwrap_or(0), time);
+            assert_eq!(delivery.redelivered, time > 0);
+            assert_eq!(delivery.delivery_count.unwrap_or(0), if counts { time } else { 0 });
             consumer.nack_requeue(delivery.tag).await.unwrap();
         }
         take(&mut consumer, 1).await;
@@ -266,19 +268,73 @@ fn a_reader_may_be_cancelled_while_it_waits() {
 }
 
 #[test]
+fn more_readers_than_the_broker_allows_channels_on_one_connection_all_read() {
+    with_broker(async |settings| {
+        let connection = connect(&settings).await;
+        connection.declare_stream(&StreamSpec::new("popular")).await.unwrap();
+        let opened = (0..3 * CHANNEL_MAX).map(|_| StreamReader::open(&connection, "popular", Offset::First));
+        let mut readers = futures::future::try_join_all(opened).await.unwrap();
+        let publisher = Publisher::open(&connection).await.unwrap();
+        publisher.publish(Target::Queue("popular"), vec![7], &id(7)).await.unwrap();
+        for reader in &mut readers {
+            let message = tokio::time::timeout(DEADLINE, reader.next()).await.expect("a message").unwrap();
+            assert_eq!(message.body, [7]);
+        }
+        // They go together.
+        connection.close().await;
+        for reader in &mut readers {
+            assert!(reader.next().await.unwrap_err().is_lost());
+        }
+    });
+}
+
+/// The broker closes the channel of a question that it refuses.
+#[test]
+fn a_connection_answers_more_refused_questions_than_it_has_channels() {
+    with_broker(async |settings| {
+        let connection = connect(&settings).await;
+        queue(&connection, "refused").await;
+        let mut consumer = Consumer::open(&connection, "refused", 1).await.unwrap();
+        for question in 0..5 * CHANNEL_MAX {
+            let depth = connection.queue_depth("not there").await;
+            assert!(matches!(depth, Ok(None)), "question {question}: {depth:?}");
+        }
+        // What was opened before is not disturbed.
+        let publisher = Publisher::open(&connection).await.unwrap();
+        publisher.publish(Target::Queue("refused"), vec![1], &id("late")).await.unwrap();
+        assert_eq!(take(&mut consumer, 1).await, ["late"]);
+    });
+}
+
+#[test]
+fn a_connection_that_has_all_its_channels_in_use_waits_for_one() {
+    with_broker(async |settings| {
+        let connection = connect(&settings).await;
+        assert_eq!(connection.max_channels(), CHANNEL_MAX * tenaz_rabbit::limits::MAX_SOCKETS);
+        queue(&connection, "crowded").await;
+        let open = async || Consumer::open(&connection, "crowded", 1).await;
+        let mut consumers =
+            futures::future::try_join_all((0..connection.max_channels()).map(|_| open())).await.unwrap();
+        let refused = open().await.unwrap_err();
+        assert!(matches!(refused, Error::TooManyChannels { .. }) && refused.is_temporary(), "{refused}");
+        drop(consumers.pop());
+        eventually("there is a channel again", || async { open().await.is_ok() }).await;
+    });
+}
+
+#[test]
 fn a_probe_notices_that_the_owner_of_an_exclusive_queue_is_gone() {
     with_broker(async |settings| {
         let cable = Cable::to(&settings).await;
         let (owner, other) = (connect(&cable.settings).await, connect(&settings).await);
         owner.declare_fanout("members").await.unwrap();
-        owner.declare_exclusive("member 1", Some("members")).await.unwrap();
-        let mut inbox = Consumer::open(&owner, "member 1", 10).await.unwrap();
+        let mut inbox = Consumer::open_exclusive(&owner, "member 1", Some("members"), 10).await.unwrap();
         let publisher = Publisher::open(&other).await.unwrap();
         assert!(publisher.probe("member 1").await.unwrap());
         assert!(!publisher.probe("member 2").await.unwrap());
         publisher.publish_transient(Target::Fanout("members"), b"hello".to_vec(), &id("hello")).await.unwrap();
         assert_eq!(take(&mut inbox, 1).await, ["hello"], "probes are not delivered");
-        let locked = other.declare_exclusive("member 1", None).await;
+        let locked = Consumer::open_exclusive(&other, "member 1", None, 10).await;
         assert!(matches!(locked, Err(Error::Locked { .. })), "{locked:?}");
         let started = std::time::Instant::now();
         cable.cut();

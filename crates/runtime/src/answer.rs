@@ -72,6 +72,11 @@ impl Answer {
         })
     }
 
+    /// The same answer without its rows, where only its fingerprint is wanted.
+    pub(crate) fn without_rows(self, budget: &Arc<Budget>) -> Self {
+        Self { data: Spool::new(Arc::clone(budget)).into_input(), ..self }
+    }
+
     /// The rows, in order.
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, Error>> + '_ {
         self.data.batches().map(|batch| Ok(renamed(&self.schema, &batch?)?))

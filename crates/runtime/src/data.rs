@@ -18,6 +18,15 @@ pub struct DataFile {
     pub bytes: u64,
 }
 
+impl DataFile {
+    /// The columns whose value stands in the path: `year=2025/month=03/sales.csv` has a year and a month.
+    pub fn constants(&self) -> Vec<(String, String)> {
+        let folders = self.name.rsplit_once('/').map_or("", |(folders, _)| folders);
+        let parts = folders.split('/').filter_map(|part| part.split_once('='));
+        parts.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+}
+
 /// The files of every table that a job reads; other tables have none.
 #[derive(Debug, Clone, Default)]
 pub struct DataSet {

@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use tenaz_core::{Classified, FaultClass};
+
 use crate::rejects::RejectLine;
 
 /// Why a job failed, by whose fault it is.
@@ -64,6 +66,14 @@ pub enum Error {
         /// What is wrong with it.
         source: tenaz_csv::Error,
     },
+    /// A data file cannot be read as CSV at all.
+    #[error("{}: {source}", .path.display())]
+    Source {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead, and what to do.
+        source: tenaz_source::Error,
+    },
     /// The first bad record of a strict job.
     #[error("bad record in {}: {}", .0.place(), .0.reason_with_column())]
     Strict(Box<RejectLine>),
@@ -93,6 +103,9 @@ pub enum Error {
     /// The parties of the protocol disagree: a fault of ours.
     #[error("{0}; this is a fault in tenaz")]
     Protocol(#[from] tenaz_core::Error),
+    /// The answers were not made of one version of every chunk.
+    #[error("{0}; the answers are withheld")]
+    Mixed(String),
     /// A task panicked.
     #[error("{task} crashed: {message}; this is a fault in tenaz")]
     Crashed {
@@ -126,5 +139,75 @@ impl From<datafusion::error::DataFusionError> for Error {
 impl From<datafusion::arrow::error::ArrowError> for Error {
     fn from(error: datafusion::arrow::error::ArrowError) -> Self {
         Self::Engine(error.into())
+    }
+}
+
+impl Error {
+    /// What is wrong with a file, as the source of its bytes says.
+    pub(crate) fn of_source(path: &std::path::Path, source: tenaz_source::Error) -> Self {
+        let path = path.to_owned();
+        match source {
+            tenaz_source::Error::Io(source) => Self::Unreadable { path, source },
+            source => Self::Source { path, source },
+        }
+    }
+}
+
+impl Classified for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::NoDirectory(_) => FaultClass::Query,
+            Self::NoFiles { .. }
+            | Self::NotAFile { .. }
+            | Self::TooManyFiles { .. }
+            | Self::Shorter { .. }
+            | Self::Strict(_)
+            | Self::Miscounted { .. }
+            | Self::Mixed(_) => FaultClass::Data,
+            // A file that is away or forbidden will be so for the next process; one that could not be opened for want of
+            // file handles will not.
+            Self::Unreadable { source, .. } => FaultClass::of_system_error(source, FaultClass::Data),
+            Self::File { source, .. } => source.class(),
+            Self::Source { source, .. } => source.class(),
+            Self::Engine(error) => error.class(),
+            Self::Cluster(error) => error.class(),
+            Self::Vitals(error) => error.class(),
+            // Whatever the protocol saw, in a running job it says "this is a fault in tenaz".
+            Self::Imbalance { .. } | Self::Protocol(_) | Self::Crashed { .. } => FaultClass::Bug,
+            // Another process may do what this one was told to leave. Programs that were stopped by their user look for
+            // this variant before they ask for its class.
+            Self::Temporary { .. } | Self::Stopped => FaultClass::Process,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_data_file_is_to_blame_unless_the_machine_has_run_out_of_something() {
+        let unreadable = |kind| Error::Unreadable { path: "x.csv".into(), source: io::Error::from(kind) }.class();
+        assert_eq!(unreadable(io::ErrorKind::NotFound), FaultClass::Data);
+        assert_eq!(unreadable(io::ErrorKind::PermissionDenied), FaultClass::Data);
+        assert_eq!(unreadable(io::ErrorKind::OutOfMemory), FaultClass::Process);
+    }
+
+    #[test]
+    fn a_worker_gives_back_what_its_own_disk_or_memory_stopped() {
+        let dir = PathBuf::from("/tmp");
+        let full = Error::Temporary { dir, source: io::Error::from(io::ErrorKind::StorageFull) };
+        assert_eq!(full.class(), FaultClass::Process);
+        let memory = datafusion::error::DataFusionError::ResourcesExhausted("no memory left".to_owned());
+        assert_eq!(Error::from(memory).class(), FaultClass::Process);
+        // A spool that cannot be written passes through DataFusion on its way up.
+        let wrapped = datafusion::error::DataFusionError::External(Box::new(full));
+        assert_eq!(Error::from(wrapped).class(), FaultClass::Process);
+        assert_eq!(
+            Error::Protocol(tenaz_core::Error::Limit { what: "x", found: 2, limit: 1 }).class(),
+            FaultClass::Bug
+        );
     }
 }

@@ -30,3 +30,15 @@ pub const EARLY_MERGE_ROWS: u64 = 1 << 8;
 pub const MAX_THREADS: usize = 256;
 /// Files of one table.
 pub const MAX_FILES: usize = 100_000;
+/// How often a worker starts the actor of a job again that has panicked, before the job fails.
+pub(crate) const MAX_ACTOR_PANICS: u32 = 3;
+/// A worker that could not do a job's work leaves it to others for so long. Longer than [`tenaz_core::limits::UNSERVED_MS`]:
+/// if there is nobody else, the job ends with the reason.
+pub(crate) const STAND_BACK: std::time::Duration = std::time::Duration::from_secs(30);
+/// Bytes of a piece of a chunk's bad records.
+pub(crate) const REJECT_PIECE_BYTES: usize = 512 << 10;
+/// For each thread of an embedded job, the outputs of so many chunks may wait to be taken in before no more is read.
+pub(crate) const WAITING_CHUNKS: usize = 2;
+
+/// Blocks of a streamed file that are unpacked before somebody takes them.
+pub(crate) const BLOCKS_AHEAD: usize = 4;

@@ -1,26 +1,19 @@
-//! One partition of a job: its log's state and the rows that wait for their task.
+//! One partition of a job: the rows that wait for their task.
 //!
 //! Partial aggregates are merged as they come. Where the stage behind them can answer early, each merge also shows which
 //! rows of the answer are certain by now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use tenaz_core::{Inbox, Partition, Received, Source, StageId, TableId, Topology};
+use tenaz_core::{EdgeSums, Lineage, Partition, Source, StageId, TableId, TaskSet, Topology};
 use tenaz_engine::{EdgeInput, JobPlan, MemoryEdge, compact, run_inner};
 
 use crate::Error;
 use crate::limits::{EARLY_MERGE_ROWS, MANY_ROWS, MERGE_ROWS};
 use crate::spool::{Budget, Spool, SpooledRows};
-
-/// A partition of a job on this machine: what has arrived, and the rows of it.
-#[derive(Debug)]
-pub(crate) struct PartitionState {
-    inbox: Inbox,
-    rows: PartitionRows,
-}
 
 /// The rows that a partition holds. Whoever fills it drops duplicates first.
 #[derive(Debug)]
@@ -29,18 +22,47 @@ pub(crate) struct PartitionRows {
     partitions: u16,
     edges: BTreeMap<StageId, Arriving>,
     finished: BTreeMap<StageId, Arc<SpooledRows>>,
+    /// Edges whose rows their only reader has.
+    handed_out: BTreeSet<StageId>,
+    /// How many outputs were taken in, by the table or stage that they come from.
+    taken: BTreeMap<Producer, u64>,
+    /// Which bytes the rows were made of, where that is told.
+    sums: EdgeSums,
     budget: Arc<Budget>,
     /// Whether somebody looks at rows that are certain before all have come.
     show_early: bool,
 }
 
-/// What a message brought about.
-#[derive(Debug, Default)]
-pub(crate) struct Arrival {
-    /// Stages that now have all their input.
-    pub(crate) ready: Vec<StageId>,
-    /// Rows of answers that are certain by now, by the stage that will make them.
-    pub(crate) early: Vec<(StageId, RecordBatch)>,
+/// What makes outputs: the chunks of a table, or the tasks of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Producer {
+    Chunks(TableId),
+    Tasks(StageId),
+}
+
+impl Producer {
+    fn of(source: Source) -> Self {
+        match source {
+            Source::Chunk { table, .. } => Self::Chunks(table),
+            Source::Task { stage, .. } => Self::Tasks(stage),
+        }
+    }
+
+    /// Whose outputs bring the rows of an edge.
+    fn of_edge(topology: &Topology, edge: StageId) -> Self {
+        match topology.stage(edge).tasks {
+            TaskSet::PerChunk(table) => Self::Chunks(table),
+            TaskSet::PerPartition | TaskSet::Single(_) => Self::Tasks(edge),
+        }
+    }
+}
+
+/// The input of an inner task.
+pub(crate) struct PartitionInputs {
+    /// The rows of the edges that it reads.
+    pub(crate) rows: BTreeMap<StageId, Arc<dyn EdgeInput>>,
+    /// The bytes that they were made of.
+    pub(crate) lineage: u64,
 }
 
 /// Rows that are still arriving over one edge.
@@ -61,54 +83,27 @@ enum Merge {
     Never,
 }
 
-impl PartitionState {
-    pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>, show_early: bool) -> Self {
-        let inbox = Inbox::of_partition(topology, partition);
-        Self { inbox, rows: PartitionRows::new(topology, partition, budget, show_early) }
-    }
-
-    /// Takes a message in, unless it was seen before.
-    pub(crate) fn receive(
-        &mut self,
-        plan: &JobPlan,
-        env: &Arc<RuntimeEnv>,
-        source: Source,
-        rows: Vec<(StageId, RecordBatch)>,
-    ) -> Result<Arrival, Error> {
-        if self.inbox.receive(source) == Received::Duplicate {
-            return Ok(Arrival::default());
-        }
-        let early = self.rows.take(plan, env, source, rows)?;
-        Ok(Arrival { ready: self.inbox.take_ready(), early })
-    }
-
-    pub(crate) fn close_table(&mut self, table: TableId, chunks: u64) -> Result<Vec<StageId>, Error> {
-        self.inbox.close_table(table, chunks)?;
-        Ok(self.inbox.take_ready())
-    }
-
-    /// Stages that are ready without any input.
-    pub(crate) fn take_ready(&mut self) -> Vec<StageId> {
-        self.inbox.take_ready()
-    }
-
-    /// See [`PartitionRows::inputs`].
-    pub(crate) fn inputs(
-        &mut self,
-        edges: &[StageId],
-        keep: impl Fn(StageId) -> bool,
-    ) -> BTreeMap<StageId, Arc<dyn EdgeInput>> {
-        self.rows.inputs(edges, keep)
-    }
-}
-
 impl PartitionRows {
     pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>, show_early: bool) -> Self {
-        let (edges, finished) = (BTreeMap::new(), BTreeMap::new());
-        Self { partition, partitions: topology.partitions(), edges, finished, budget, show_early }
+        Self {
+            partition,
+            partitions: topology.partitions(),
+            edges: BTreeMap::new(),
+            finished: BTreeMap::new(),
+            handed_out: BTreeSet::new(),
+            taken: BTreeMap::new(),
+            sums: EdgeSums::of_partition(topology, partition),
+            budget,
+            show_early,
+        }
     }
 
-    /// Takes rows in. Returns rows of answers that are certain by now, by the stage that will make them.
+    /// Takes note of the bytes that an output was made of, once for all its rows.
+    pub(crate) fn trace(&mut self, source: Source, lineage: Lineage) {
+        self.sums.take(source, lineage);
+    }
+
+    /// Takes a complete output in. Returns rows of answers that are certain by now, by the stage that will make them.
     pub(crate) fn take(
         &mut self,
         plan: &JobPlan,
@@ -117,6 +112,7 @@ impl PartitionRows {
         rows: Vec<(StageId, RecordBatch)>,
     ) -> Result<Vec<(StageId, RecordBatch)>, Error> {
         let mut early = Vec::new();
+        *self.taken.entry(Producer::of(source)).or_insert(0) += 1;
         for (edge, batch) in rows {
             let (budget, early_is_seen) = (&self.budget, self.show_early);
             let begin = || Arriving::new(plan, edge, Arc::clone(budget), early_is_seen);
@@ -133,14 +129,30 @@ impl PartitionRows {
         Ok(early)
     }
 
-    /// The complete rows of the edges a task reads. An edge that several stages read stays for the others.
+    /// The complete rows of the edges that the stage's task reads. An edge that several stages read stays for the others.
+    ///
+    /// Rows are conserved: they must come from as many outputs as have arrived (`sources`), and rows that only one task
+    /// reads are handed out once. Anything else would be an answer with rows missing, and fails the job instead.
     pub(crate) fn inputs(
         &mut self,
-        edges: &[StageId],
+        topology: &Topology,
+        stage: StageId,
+        sources: u64,
         keep: impl Fn(StageId) -> bool,
-    ) -> BTreeMap<StageId, Arc<dyn EdgeInput>> {
+    ) -> Result<PartitionInputs, Error> {
+        let edges = &topology.stage(stage).reads;
+        let task = Source::Task { stage, partition: self.partition };
+        let taken_over = |edge: &StageId| self.taken.get(&Producer::of_edge(topology, *edge)).copied().unwrap_or(0);
+        let taken = edges.iter().filter(|edge| topology.arrives_in(**edge, self.partition)).map(taken_over).sum();
+        if taken != sources {
+            return Err(tenaz_core::Error::InputLost { task, counted: sources, taken }.into());
+        }
+        let lineage = self.sums.of_edges(edges);
         let mut inputs: BTreeMap<StageId, Arc<dyn EdgeInput>> = BTreeMap::new();
         for &edge in edges {
+            if !keep(edge) && !self.handed_out.insert(edge) {
+                return Err(tenaz_core::Error::InputTakenTwice { task, edge }.into());
+            }
             if let Some(arriving) = self.edges.remove(&edge) {
                 self.finished.insert(edge, Arc::new(arriving.spool.into_input()));
             }
@@ -148,8 +160,11 @@ impl PartitionRows {
             if let Some(rows) = rows {
                 inputs.insert(edge, rows);
             }
+            if !keep(edge) {
+                self.sums.forget(edge);
+            }
         }
-        inputs
+        Ok(PartitionInputs { rows: inputs, lineage })
     }
 }
 
@@ -197,5 +212,65 @@ impl Arriving {
             None => Merge::Never,
         };
         Ok(Some(merged))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenaz_core::Error as Broken;
+    use tenaz_engine::Workload;
+
+    use super::*;
+
+    /// A stage that reads the rows of one table's chunks, in a real plan.
+    fn reader_of_chunks(topology: &Topology) -> (StageId, TableId) {
+        let found = topology.stages().find_map(|(stage, shape)| match shape.reads[..] {
+            [edge] if topology.runs_on(stage, Partition(0)) => match topology.stage(edge).tasks {
+                TaskSet::PerChunk(table) => Some((stage, table)),
+                _ => None,
+            },
+            _ => None,
+        });
+        found.expect("some query aggregates a table")
+    }
+
+    fn after_chunks(plan: &JobPlan, topology: &Topology, table: TableId, chunks: u64) -> PartitionRows {
+        let budget = Budget::new(1 << 20, std::env::temp_dir());
+        let mut rows = PartitionRows::new(topology, Partition(0), budget, false);
+        let env = Arc::new(RuntimeEnv::default());
+        for number in 0..chunks {
+            rows.take(plan, &env, Source::Chunk { table, number }, Vec::new()).expect("an output without rows");
+        }
+        rows
+    }
+
+    #[test]
+    fn a_task_gets_the_rows_of_every_output_that_has_arrived_or_fails() {
+        let plan = JobPlan::new(&Workload::load("coffee").expect("a bundled workload")).expect("a plan");
+        let topology = plan.topology(2).expect("a topology");
+        let (stage, table) = reader_of_chunks(&topology);
+        let inputs = |chunks: u64, sources: u64| {
+            after_chunks(&plan, &topology, table, chunks).inputs(&topology, stage, sources, |_| false).map(|_| ())
+        };
+        assert!(inputs(3, 3).is_ok());
+        for (taken, counted) in [(2, 3), (0, 1), (4, 3)] {
+            let error = inputs(taken, counted).expect_err("the counts differ");
+            let task = Source::Task { stage, partition: Partition(0) };
+            let expected = Broken::InputLost { task, counted, taken };
+            assert!(matches!(&error, Error::Protocol(broken) if *broken == expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn rows_that_one_task_reads_are_handed_out_once() {
+        let plan = JobPlan::new(&Workload::load("coffee").expect("a bundled workload")).expect("a plan");
+        let topology = plan.topology(2).expect("a topology");
+        let (stage, table) = reader_of_chunks(&topology);
+        let mut rows = after_chunks(&plan, &topology, table, 1);
+        assert!(rows.inputs(&topology, stage, 1, |_| true).is_ok());
+        assert!(rows.inputs(&topology, stage, 1, |_| true).is_ok(), "an edge with several readers is kept for all");
+        assert!(rows.inputs(&topology, stage, 1, |_| false).is_ok());
+        let error = rows.inputs(&topology, stage, 1, |_| false).map(|_| ()).expect_err("it was handed out");
+        assert!(matches!(error, Error::Protocol(Broken::InputTakenTwice { .. })), "{error}");
     }
 }

@@ -217,7 +217,8 @@ impl SpillFile {
         file.seek(SeekFrom::Start(offset)).map_err(context)?;
         let mut reader = StreamReader::try_new(BufReader::new(&mut *file), None)?;
         let batch = reader.next().transpose()?;
-        batch.ok_or_else(|| DataFusionError::Execution("a temporary file ends too early".to_owned()))
+        let too_short = || std::io::Error::new(std::io::ErrorKind::UnexpectedEof, "a temporary file ends too early");
+        batch.ok_or_else(|| DataFusionError::IoError(too_short()))
     }
 }
 

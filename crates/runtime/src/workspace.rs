@@ -5,7 +5,7 @@ use std::sync::Arc;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use tenaz_engine::PlannedQuery;
 
-use crate::job::working_memory;
+use crate::job_rows::working_memory;
 use crate::{Answer, Budget, Error, Options, Spool};
 
 /// Memory and temporary files for answers outside a job of this process.

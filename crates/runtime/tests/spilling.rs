@@ -28,6 +28,15 @@ sql = "SELECT id, name, note FROM events JOIN people USING (person) ORDER BY nam
 [[query]]
 name = "grouped"
 sql = "SELECT note, count(*) AS n FROM events GROUP BY note ORDER BY note"
+[[query]]
+name = "ranked"
+sql = "SELECT person, id, note FROM (SELECT *, rank() OVER (PARTITION BY person ORDER BY id) AS r FROM events) x WHERE r <= 1"
+[[query]]
+name = "numbered"
+sql = "SELECT note, id FROM (SELECT *, row_number() OVER (PARTITION BY note ORDER BY person) AS r FROM events) x WHERE r <= 1"
+[[query]]
+name = "first"
+sql = "SELECT DISTINCT ON (person) person, note FROM events ORDER BY person DESC, note"
 "#;
 
 struct Nobody;
@@ -66,7 +75,7 @@ fn answers_are_the_same_when_rows_go_through_temporary_files_and_none_is_left() 
     let first = answered(data.path(), &[], &roomy);
     assert_eq!(first.spilled_bytes, 0);
     let counts: Vec<u64> = first.answers.iter().map(|answer| answer.rows).collect();
-    assert_eq!(counts, [36_000, 40_000, 30_000]);
+    assert_eq!(counts, [36_000, 40_000, 30_000, 20_000, 30_000, 20_000]);
     for (threads, partitions) in [(1, 1), (2, 3)] {
         let tight = Options { memory_bytes: 1, threads, partitions: Some(partitions), ..roomy.clone() };
         let now = answered(data.path(), &[], &tight);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenaz_core::{Header, Source, StageId};
+use tenaz_core::{Header, Lineage, Source, StageId};
 
 /// A row: as little as suffices to be grouped, joined and summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,21 +98,26 @@ pub(crate) struct Message {
 }
 
 /// A task's output for one log, cut into messages of at most `rows_per_part` rows.
-pub(crate) fn cut(source: Source, rows: &[(StageId, Row)], records: Option<u64>, rows_per_part: usize) -> Vec<Message> {
-    let content = digest(rows);
+pub(crate) fn cut(
+    (source, lineage): (Source, Lineage),
+    rows: &[(StageId, Row)],
+    records: Option<u64>,
+    rows_per_part: usize,
+) -> Vec<Message> {
+    let content = digest(lineage, rows);
     let parts = rows.len().div_ceil(rows_per_part).max(1);
     let slice = |part: usize| rows.iter().skip(part * rows_per_part).take(rows_per_part).copied().collect();
     (0..parts)
         .map(|part| Message {
-            header: Header { source, content, part: part as u32, parts: parts as u32 },
+            header: Header { source, content, part: part as u32, parts: parts as u32, lineage },
             rows: slice(part),
             records: records.filter(|_| part == 0),
         })
         .collect()
 }
 
-fn digest(rows: &[(StageId, Row)]) -> u64 {
-    rows.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, (stage, row)| {
+fn digest(lineage: Lineage, rows: &[(StageId, Row)]) -> u64 {
+    rows.iter().fold(0xcbf2_9ce4_8422_2325 ^ lineage.input ^ lineage.broadcasts, |hash: u64, (stage, row)| {
         let word = (u64::from(stage.0) << 48) ^ (u64::from(row.key) << 32) ^ (row.value as u64);
         (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(17)
     })
@@ -128,7 +133,8 @@ mod tests {
     use super::*;
     use tenaz_core::TableId;
 
-    const SOURCE: Source = Source::Chunk { table: TableId(0), number: 0 };
+    const SOURCE: (Source, Lineage) =
+        (Source::Chunk { table: TableId(0), number: 0 }, Lineage { input: 1, broadcasts: 0 });
 
     #[test]
     fn an_output_travels_in_parts_and_says_so() {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use tenaz_core::{
-    Error, Log, Partition, QueryId, Route, Source, StageId, StageShape, TableId, TaskSet, Topology, Wave,
+    ChunkDigest, Error, Lineage, Log, Partition, QueryId, Route, Source, StageId, StageShape, TableId, TaskSet,
+    Topology, Wave,
 };
 
 use crate::rng::Rng;
@@ -104,6 +105,26 @@ impl Shape {
     }
 }
 
+/// A version of a chunk's bytes: a file may be changed between two attempts to send it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Version {
+    /// As the file was at first.
+    First,
+    /// As it was after the change.
+    Second,
+}
+
+/// A chunk that is sent in two versions.
+#[derive(Debug, Clone)]
+pub(crate) struct ChangedChunk {
+    /// The chunk.
+    pub(crate) source: Source,
+    /// Its rows in the second version.
+    rows: Vec<Row>,
+    /// The answer with the second version.
+    pub(crate) answer: BTreeMap<QueryId, Vec<Row>>,
+}
+
 /// How large a job is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
@@ -128,6 +149,8 @@ pub(crate) struct Scenario {
     pub(crate) tables: Vec<Vec<Vec<Row>>>,
     /// The right answer: the sorted rows of each query.
     pub(crate) answer: BTreeMap<QueryId, Vec<Row>>,
+    /// A chunk whose file was changed.
+    pub(crate) changed: Option<ChangedChunk>,
     ops: Vec<Op>,
     rows_per_part: usize,
 }
@@ -153,9 +176,29 @@ impl Scenario {
             .collect();
         let rows_per_part = rng.between(1, 4) as usize;
         let waves = topology.waves();
-        let mut scenario = Self { shape, topology, waves, tables, answer: BTreeMap::new(), ops, rows_per_part };
+        let answer = BTreeMap::new();
+        let mut scenario = Self { shape, topology, waves, tables, answer, changed: None, ops, rows_per_part };
         scenario.answer = scenario.oracle();
         Ok(scenario)
+    }
+
+    /// Lets one of the chunks have a second version, with as many records and other values.
+    pub(crate) fn change_a_chunk(&mut self, rng: &mut Rng) {
+        let tables = self.tables.iter().enumerate();
+        let chunks: Vec<(usize, usize)> =
+            tables.flat_map(|(table, chunks)| (0..chunks.len()).map(move |number| (table, number))).collect();
+        let Some(&(table, number)) = chunks.get(rng.index(chunks.len())) else { return };
+        let rows = rows(self.tables[table][number].len() as u64, rng);
+        let first = std::mem::replace(&mut self.tables[table][number], rows);
+        let answer = self.oracle();
+        let rows = std::mem::replace(&mut self.tables[table][number], first);
+        let source = Source::Chunk { table: TableId(table as u16), number: number as u64 };
+        self.changed = Some(ChangedChunk { source, rows, answer });
+    }
+
+    /// The digest of a chunk's bytes.
+    pub(crate) fn digest(&self, source: Source, version: Version) -> ChunkDigest {
+        ChunkDigest::of(format!("{source} {version:?}").as_bytes())
     }
 
     /// The answer without any chunks, partitions or messages: every stage once, over all rows.
@@ -196,11 +239,14 @@ impl Scenario {
     /// Runs the leaf work of a chunk. `broadcast` gives the rows of a broadcast edge.
     pub(crate) fn run_chunk(
         &self,
-        table: TableId,
-        number: u64,
+        (table, number): (TableId, u64),
+        version: Version,
         broadcast: impl Fn(StageId) -> Vec<Row>,
     ) -> Vec<(StageId, Vec<Row>)> {
-        let rows = &self.tables[usize::from(table.0)][number as usize];
+        let rows = match &self.changed {
+            Some(changed) if version == Version::Second => &changed.rows,
+            _ => &self.tables[usize::from(table.0)][number as usize],
+        };
         let leaves = self.topology.leaves(table);
         leaves.map(|stage| (stage, self.run(stage, std::slice::from_ref(rows), &broadcast))).collect()
     }
@@ -213,7 +259,12 @@ impl Scenario {
 
     /// The messages that carry what a task has made. `turn` stands for all that makes the order of rows differ from
     /// worker to worker.
-    pub(crate) fn messages(&self, source: Source, made: &[(StageId, Vec<Row>)], turn: u64) -> Vec<(Log, Message)> {
+    pub(crate) fn messages(
+        &self,
+        (source, lineage): (Source, Lineage),
+        made: &[(StageId, Vec<Row>)],
+        turn: u64,
+    ) -> Vec<(Log, Message)> {
         let mut messages = Vec::new();
         for log in self.topology.destinations(source) {
             let mut rows: Vec<(StageId, Row)> = Vec::new();
@@ -231,7 +282,8 @@ impl Scenario {
                 }
                 _ => None,
             };
-            messages.extend(cut(source, &rows, records, self.rows_per_part).into_iter().map(|message| (log, message)));
+            let parts = cut((source, lineage), &rows, records, self.rows_per_part);
+            messages.extend(parts.into_iter().map(|message| (log, message)));
         }
         messages
     }
@@ -268,8 +320,10 @@ mod tests {
             for (table, chunks) in scenario.tables.iter().enumerate() {
                 for number in 0..chunks.len() as u64 {
                     let table = TableId(table as u16);
-                    let made = scenario.run_chunk(table, number, |_| vec![Row { key: 1, value: 1 }]);
-                    let messages = scenario.messages(Source::Chunk { table, number }, &made, 3);
+                    let known = |_| vec![Row { key: 1, value: 1 }];
+                    let made = scenario.run_chunk((table, number), Version::First, known);
+                    let made_of = (Source::Chunk { table, number }, Lineage::default());
+                    let messages = scenario.messages(made_of, &made, 3);
                     let sent: usize = messages.iter().map(|(_, message)| message.rows.len()).sum();
                     assert_eq!(sent, made.iter().map(|(_, rows)| rows.len()).sum::<usize>());
                 }

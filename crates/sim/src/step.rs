@@ -4,77 +4,85 @@ use std::fmt;
 
 use tenaz_core::Log;
 
-use crate::broker::ConnectionId;
+use crate::broker::{ConnectionId, Job};
 use crate::rng::Rng;
 
-/// One step of one party. Workers are named by their slot.
+/// One step of one party. Processes are named by their slots: first the workers, then the gateways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The broker takes what a connection sent.
     Accept(ConnectionId),
     /// The broker takes what a dead connection sent.
     AcceptGhost,
-    /// The client connects.
-    ClientConnect,
-    /// The client finds its connection dead.
-    ClientNotice,
-    /// The client sends a chunk.
-    ClientSend,
-    /// The client closes a table.
-    ClientClose,
-    /// The client gets a confirm.
-    ClientConfirm,
-    /// The client reads a fact.
-    ClientRead,
-    /// A worker process is started.
+    /// A client asks a gateway something.
+    ClientAsk(Job),
+    /// A client reads an answer.
+    ClientHear(Job),
+    /// A gateway begins a request.
+    Serve(usize),
+    /// A gateway goes on with a request.
+    GoOn(usize),
+    /// A process is started.
     Start(usize),
-    /// A worker connects.
+    /// A process connects.
     Connect(usize),
-    /// A worker finds its connection dead.
+    /// A process finds its connection dead.
     Notice(usize),
     /// A worker gets a chunk of a wave.
-    Deliver(usize, usize),
+    Deliver(usize, Job, usize),
     /// A worker reads a message of a log.
-    Read(usize, Log),
-    /// A worker reads a fact.
-    ReadControl(usize),
-    /// A worker reads the registry.
+    Read(usize, Job, Log),
+    /// A process reads a fact.
+    ReadControl(usize, Job),
+    /// A process reads the registry.
     ReadRegistry(usize),
-    /// A worker gets a confirm.
+    /// A process gets a confirm.
     Confirm(usize),
-    /// A worker finishes a task.
-    Finish(usize),
-    /// A worker says that it lives.
+    /// The driver of a worker gets what was read.
+    HandIn(usize, Job),
+    /// A thread of a worker runs a step.
+    Work(usize, Job),
+    /// The driver of a worker gets what came of a step.
+    HandInFinished(usize, Job),
+    /// A worker works on a job again after it stood back.
+    Rejoin(usize, Job),
+    /// A worker that was asked to leave goes.
+    Leave(usize),
+    /// A process says that it lives.
     Heartbeat(usize),
-    /// A worker hears of another.
+    /// A process hears of another.
     Hear(usize),
-    /// A worker looks at its clock.
+    /// A process looks at its clock.
     Tick(usize),
-    /// A worker finds that nothing moves.
-    Stall(usize),
 }
 
 impl Step {
-    /// Whether the step is part of keeping the cluster together and not of working on the job.
+    /// Whether the step is part of keeping the cluster together and not of working on a job.
     pub(crate) fn is_chore(self) -> bool {
-        matches!(self, Self::Heartbeat(_) | Self::Hear(_) | Self::Tick(_) | Self::Stall(_))
+        matches!(self, Self::Heartbeat(_) | Self::Hear(_) | Self::Tick(_))
     }
 
-    fn slot(self) -> Option<usize> {
+    /// The process that makes it.
+    pub(crate) fn slot(self) -> Option<usize> {
         match self {
             Self::Start(slot)
+            | Self::Serve(slot)
+            | Self::GoOn(slot)
             | Self::Connect(slot)
             | Self::Notice(slot)
-            | Self::Deliver(slot, _)
-            | Self::Read(slot, _)
-            | Self::ReadControl(slot)
+            | Self::Deliver(slot, ..)
+            | Self::Read(slot, ..)
+            | Self::ReadControl(slot, _)
             | Self::ReadRegistry(slot)
             | Self::Confirm(slot)
-            | Self::Finish(slot)
+            | Self::HandIn(slot, _)
+            | Self::Work(slot, _)
+            | Self::HandInFinished(slot, _)
+            | Self::Rejoin(slot, _)
+            | Self::Leave(slot)
             | Self::Heartbeat(slot)
             | Self::Hear(slot)
-            | Self::Tick(slot)
-            | Self::Stall(slot) => Some(slot),
+            | Self::Tick(slot) => Some(slot),
             _ => None,
         }
     }
@@ -83,19 +91,21 @@ impl Step {
         match self {
             Self::Accept(_) => 0,
             Self::AcceptGhost => 1,
-            Self::ClientConnect | Self::ClientNotice | Self::Connect(_) | Self::Notice(_) => 2,
-            Self::ClientSend | Self::ClientClose => 3,
-            Self::ClientConfirm | Self::Confirm(_) => 4,
-            Self::ClientRead | Self::ReadControl(_) => 5,
-            Self::Start(_) => 6,
+            Self::Connect(_) | Self::Notice(_) => 2,
+            Self::ClientAsk(_) | Self::ClientHear(_) => 3,
+            Self::Confirm(_) => 4,
+            Self::ReadControl(..) => 5,
+            Self::Start(_) | Self::Rejoin(..) | Self::Leave(_) => 6,
             Self::Deliver(..) => 7,
-            Self::Read(_, Log::Results) => 8,
-            Self::Read(_, Log::Broadcast) => 9,
+            Self::Read(_, _, Log::Results) => 8,
+            Self::Read(_, _, Log::Broadcast) => 9,
             Self::Read(..) => 10,
             Self::ReadRegistry(_) => 11,
-            Self::Finish(_) => 12,
+            Self::Work(..) => 12,
             Self::Heartbeat(_) | Self::Hear(_) | Self::Tick(_) => 13,
-            Self::Stall(_) => 14,
+            Self::HandIn(..) => 14,
+            Self::HandInFinished(..) => 15,
+            Self::Serve(_) | Self::GoOn(_) => 16,
         }
     }
 }
@@ -106,7 +116,7 @@ impl fmt::Display for Step {
     }
 }
 
-const KINDS: usize = 15;
+const KINDS: usize = 17;
 
 /// How fast everything goes in this run: slow readers, slow workers and slow confirms find different mistakes.
 #[derive(Debug, Clone)]
@@ -117,12 +127,11 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// A pace chosen by chance.
-    pub(crate) fn new(workers: usize, rng: &mut Rng) -> Self {
+    pub(crate) fn new(processes: usize, rng: &mut Rng) -> Self {
         let mut kinds = [0; KINDS];
         kinds.iter_mut().for_each(|weight| *weight = 4 << rng.below(5));
         kinds[13] = 3;
-        kinds[14] = 1;
-        Self { kinds, slots: (0..workers).map(|_| 1 << rng.below(3)).collect() }
+        Self { kinds, slots: (0..processes).map(|_| 1 << rng.below(3)).collect() }
     }
 
     fn weight(&self, step: Step) -> u64 {

@@ -1,21 +1,19 @@
-//! Ten thousand seeds: whatever happens, the answer is right and the job ends.
+//! Three thousand seeds: whatever happens, the answer is right and the job ends.
 
 mod parallel;
 
 use parallel::in_parallel;
 use tenaz_core::{End, Source};
-use tenaz_sim::{Fault, Options, Report, run};
+use tenaz_sim::{Allowed, FAULT_KINDS, Options, Report, run};
 
-const SEEDS: u64 = 10_000;
-
-type IsKind = fn(&Fault) -> bool;
+const SEEDS: u64 = 3_000;
 
 fn of_seed(seed: u64) -> Report {
     run(&Options { seed, ..Options::default() }).expect("shapes are valid")
 }
 
 #[test]
-fn ten_thousand_seeds_break_no_rule() {
+fn three_thousand_seeds_break_no_rule() {
     let reports = in_parallel((0..SEEDS).collect(), |&seed| of_seed(seed));
     let broken: Vec<String> = reports
         .iter()
@@ -27,38 +25,43 @@ fn ten_thousand_seeds_break_no_rule() {
     assert!(broken.is_empty(), "{} of {SEEDS} seeds are broken:\n{}", broken.len(), broken.join("\n"));
 
     // The faults happened, of every kind, and more than once in a run.
-    let fired = |wanted: IsKind| reports.iter().flat_map(|r| &r.fired).filter(|fault| wanted(fault)).count();
-    let kinds: [(&str, IsKind); 9] = [
-        ("kill of a worker", |f| matches!(f, Fault::KillWorker(_))),
-        ("cut of a worker", |f| matches!(f, Fault::CutWorker(_))),
-        ("restart", |f| *f == Fault::RestartBroker),
-        ("power cut", |f| *f == Fault::PowerCut),
-        ("pause", |f| matches!(f, Fault::Pause(..))),
-        ("suspicion", |f| matches!(f, Fault::Suspect(_))),
-        ("stall", |f| matches!(f, Fault::Stall(_))),
-        ("kill of a client", |f| *f == Fault::KillClient),
-        ("cut of a client", |f| *f == Fault::CutClient),
-    ];
-    for (name, wanted) in kinds {
-        assert!(fired(wanted) > 300, "{name} fired only {} times", fired(wanted));
+    for (kind, name) in FAULT_KINDS.iter().enumerate() {
+        let fired = reports.iter().flat_map(|report| &report.fired).filter(|fault| fault.kind() == kind).count();
+        assert!(fired > 20, "{name} fired only {fired} times");
     }
-    assert!(reports.iter().filter(|report| report.conclusions > 1).count() > 100, "two owners conclude, too");
+    assert!(reports.iter().map(|report| report.stood_back).sum::<u64>() > 100, "workers stand back");
+    let given_up: u64 = reports.iter().map(|report| report.given_up).sum();
+    assert!(given_up >= 2, "workers gave {given_up} connections up over which nothing was delivered");
+    let concluded_twice = reports.iter().filter(|report| report.conclusions > 1).count();
+    assert!(concluded_twice > 20, "two owners conclude, too, but only {concluded_twice} times");
 
-    // Poison makes a job fail, and nothing else does.
-    let poisoned = |report: &&Report| report.poison.is_some();
-    assert!(reports.iter().filter(poisoned).count() > 500);
-    assert!(reports.iter().filter(|r| matches!(r.poison, Some(Source::Task { .. }))).count() > 100);
-    for report in &reports {
-        assert_eq!(report.end == Some(End::Done), report.poison.is_none(), "seed {}: {:?}", report.seed, report.end);
-    }
+    // Jobs end in every way, and in each only if something has led to it (the simulator checks that).
+    let ends: Vec<(&Allowed, &End)> =
+        reports.iter().flat_map(|report| report.allowed.iter().zip(report.ends.iter().flatten())).collect();
+    let count =
+        |is_it: &dyn Fn(&Allowed, &End) -> bool| ends.iter().filter(|(allowed, end)| is_it(allowed, end)).count();
+    let code = |end: &End| match end {
+        End::Failed { code, .. } => code.clone(),
+        _ => String::new(),
+    };
+    assert!(count(&|allowed, end| allowed.poison.is_some() && code(end) == "quarantined") > 50);
+    assert!(count(&|allowed, _| matches!(allowed.poison, Some(Source::Task { .. }))) > 20);
+    assert!(count(&|allowed, end| allowed.changed.is_some() && code(end) == "contradiction") > 50);
+    assert!(count(&|allowed, end| allowed.changed.is_some() && end.is_done()) > 3, "all took the same version");
+    assert!(count(&|_, end| *end == End::Cancelled) > 20);
+    assert!(count(&|_, end| *end == End::Expired) > 5);
+    assert!(count(&|_, end| code(end) == "unserved") > 20);
+    assert!(reports.iter().filter(|report| report.ends.len() > 1).count() > 300, "several jobs at once");
+    assert!(reports.iter().filter(|report| report.until_removed).count() > 100, "until everything is removed");
+    assert!(reports.iter().map(|report| report.mentions).sum::<u64>() > 300, "jobs are written again");
 }
 
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     let digests = |seeds: std::ops::Range<u64>| -> Vec<u64> { seeds.map(|seed| of_seed(seed).digest).collect() };
-    let first = digests(0..300);
-    assert_eq!(first, digests(0..300));
-    assert_ne!(first[..100], first[100..200], "different seeds are different runs");
+    let first = digests(0..100);
+    assert_eq!(first, digests(0..100));
+    assert_ne!(first[..30], first[30..60], "different seeds are different runs");
 }
 
 #[test]

@@ -12,7 +12,10 @@ use tenaz_core::{Incarnation, ProcessRole};
 
 use crate::config::{Config, ProcessSpec};
 use crate::home::Home;
+use tenaz_words::show_span;
 
+/// The entries of a process's environment by which others recognise it. The rest is for the process itself.
+pub const MARKS: [&str; 4] = [CLUSTER_ID, NAME, INCARNATION, MACHINE];
 /// The cluster's id: the mark by which its processes are told from all others.
 pub const CLUSTER_ID: &str = "TENAZ_CLUSTER_ID";
 /// The process's name.
@@ -25,6 +28,8 @@ pub const MACHINE: &str = "TENAZ_MACHINE";
 pub const SUPERVISORS: &str = "TENAZ_SUPERVISORS";
 /// Where the shared key is.
 pub const KEY_FILE: &str = "TENAZ_KEY_FILE";
+/// How often heartbeats are sent.
+pub const HEARTBEAT_EVERY: &str = "TENAZ_HEARTBEAT_EVERY";
 /// Where to serve health and metrics.
 pub const HTTP: &str = "TENAZ_HTTP";
 /// Where the broker is. Not an option: every user of the machine can read command lines, and this has a password.
@@ -58,10 +63,17 @@ impl ProcessCommand {
             (NAME, spec.name.as_str().into()),
             (INCARNATION, incarnation.to_string().into()),
             (MACHINE, spec.machine.clone().into()),
-            (SUPERVISORS, supervisors(config).into()),
-            (KEY_FILE, home.key_path(config).into()),
         ];
-        if let Some(machine) = config.machine(&spec.machine) {
+        // A supervisor reads the description itself.
+        if spec.role != ProcessRole::Supervisor {
+            environment.extend([
+                (SUPERVISORS, supervisors(config).into()),
+                (KEY_FILE, home.key_path(config).into()),
+                (HEARTBEAT_EVERY, show_span(config.supervision.heartbeat_every).into()),
+            ]);
+        }
+        // A gateway answers questions about itself where it serves clients.
+        if let Some(machine) = config.machine(&spec.machine).filter(|_| spec.role != ProcessRole::Gateway) {
             environment.push((HTTP, SocketAddr::new(machine.address, 0).to_string().into()));
         }
         if matches!(spec.role, ProcessRole::Worker | ProcessRole::Gateway) {

@@ -2,7 +2,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use tenaz_core::{ProcessName, SupervisorId};
+use tenaz_core::{Classified, FaultClass, OutsideCause, ProcessName, SupervisorId};
 
 use crate::backend::BackendError;
 use crate::config::ConfigError;
@@ -120,8 +120,63 @@ pub enum Error {
 }
 
 impl Error {
+    /// The reason outside of the cluster's processes that is in the way, if there is one.
+    pub fn outside_cause(&self) -> Option<OutsideCause> {
+        match self {
+            Self::File { source, .. } | Self::Listen { source, .. } => OutsideCause::of_error(source),
+            Self::Backend(BackendError::Obstructed { cause, .. }) => Some(*cause),
+            _ => None,
+        }
+    }
+
     pub(crate) fn file(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::File { what, path, source }
+    }
+}
+
+impl Classified for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Config(error) => error.class(),
+            Self::Backend(error) => error.class(),
+            Self::Vitals(error) => error.class(),
+            Self::Chaos(error) => error.class(),
+            // The directory and the addresses are chosen by whoever describes the cluster.
+            Self::File { source, .. } | Self::Listen { source, .. } => {
+                FaultClass::of_system_error(source, FaultClass::Query)
+            }
+            Self::NoCluster { .. }
+            | Self::NoKey { .. }
+            | Self::NoSuchMachine { .. }
+            | Self::NoSuchSupervisor { .. }
+            | Self::RunsAlready { .. } => FaultClass::Query,
+            Self::Damaged { .. } => FaultClass::Data,
+            // Later there may be somebody who answers, and nobody who holds the lock.
+            Self::NotUp { .. } | Self::Locked { .. } | Self::StillThere { .. } => FaultClass::Process,
+            Self::NoAnswer { .. } => FaultClass::Broker,
+            Self::Interrupted(_) => FaultClass::Bug,
+        }
+    }
+}
+
+impl Classified for ConfigError {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Unreadable { source, .. } => FaultClass::of_system_error(source, FaultClass::Query),
+            Self::Wrong { .. } => FaultClass::Query,
+        }
+    }
+}
+
+impl Classified for BackendError {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::Obstructed { .. } => FaultClass::Process,
+            // An engine that says no cannot be told from one that does not answer: somebody has to look.
+            Self::NoSuchProcess(_) | Self::OutOfDate { .. } | Self::CannotStart { .. } | Self::Refused { .. } => {
+                FaultClass::Query
+            }
+        }
     }
 }

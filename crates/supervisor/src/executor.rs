@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tenaz_core::{Ending, Fence, Incarnation, ProcessName, ProcessRole, Streak, SupervisorId, Term};
+use tenaz_core::{Ending, Fence, Incarnation, OutsideCause, ProcessName, ProcessRole, Streak, SupervisorId, Term};
 
 use crate::backend::docker::Docker;
 use crate::backend::processes::Processes;
 use crate::backend::systemd::Systemd;
 use crate::backend::{Backend, BackendError, Found};
-use crate::config::{BackEnd, Config};
+use crate::config::{BackEnd, Config, DockerSettings, SystemdSettings};
 use crate::error::Error;
 use crate::home::{Home, HomeLock};
 use crate::limits::{GIVEN_UP_LINES, NOTE_PATIENCE};
@@ -89,6 +89,8 @@ pub enum OrderResult {
     Closed,
     /// Refused: what the order supposed is not so.
     OutOfDate(String),
+    /// It was tried, and something outside of the process was in the way, which may pass.
+    Obstructed(OutsideCause, String),
     /// It was tried and went wrong.
     Failed(String),
 }
@@ -100,7 +102,7 @@ impl fmt::Display for OrderResult {
             Self::Fenced(term) => write!(f, "refused: a leader of term {term} has given orders since"),
             Self::Closed => f.write_str("refused: the cluster is being taken down"),
             Self::OutOfDate(detail) => write!(f, "out of date: {detail}"),
-            Self::Failed(detail) => f.write_str(detail),
+            Self::Obstructed(_, detail) | Self::Failed(detail) => f.write_str(detail),
         }
     }
 }
@@ -141,8 +143,9 @@ impl Executor {
         };
         let backend: Arc<dyn Backend> = match &found.back_end {
             BackEnd::Processes => Arc::new(Processes::new(home, config, machine)),
-            BackEnd::Docker(settings) => Arc::new(Docker::new(&settings.socket, &settings.label)?),
-            BackEnd::Systemd(settings) => Arc::new(Systemd::new(&settings.units, settings.user)?),
+            // Taken apart as a whole: a setting that is forgotten here would have no effect.
+            BackEnd::Docker(DockerSettings { socket, label }) => Arc::new(Docker::new(socket, label)?),
+            BackEnd::Systemd(SystemdSettings { units, user }) => Arc::new(Systemd::new(units, *user)?),
         };
         Ok(Self::with_backend(home, config, machine, backend))
     }
@@ -214,7 +217,7 @@ impl Inner {
         };
         let _lock = match self.lock().await {
             Ok(lock) => lock,
-            Err(error) => return OrderResult::Failed(error.to_string()),
+            Err(error) => return went_wrong(&error),
         };
         let result = match self.admit(term) {
             Err(refusal) => refusal,
@@ -249,7 +252,7 @@ impl Inner {
         }
         fence.admit(term).map_err(OrderResult::Fenced)?;
         if fence.highest() != seen {
-            write_json(&path, &term).map_err(|error| OrderResult::Failed(error.to_string()))?;
+            write_json(&path, &term).map_err(|error| went_wrong(&error))?;
         }
         Ok(())
     }
@@ -321,7 +324,7 @@ impl Inner {
                 self.home.event("given_up", fields);
                 OrderResult::Done
             }
-            Err(error) => OrderResult::Failed(error.to_string()),
+            Err(error) => went_wrong(&error),
         }
     }
 
@@ -332,7 +335,7 @@ impl Inner {
         };
         let _lock = match self.lock().await {
             Ok(lock) => lock,
-            Err(error) => return OrderResult::Failed(error.to_string()),
+            Err(error) => return went_wrong(&error),
         };
         let name = supervisor.name();
         let record = self.records.read_or_new(&name, ProcessRole::Supervisor);
@@ -376,7 +379,14 @@ fn answer(result: Result<(), BackendError>) -> OrderResult {
     match result {
         Ok(()) => OrderResult::Done,
         Err(BackendError::OutOfDate { detail, .. }) => OrderResult::OutOfDate(detail),
-        Err(error) => OrderResult::Failed(error.to_string()),
+        Err(error) => went_wrong(&error.into()),
+    }
+}
+
+fn went_wrong(error: &Error) -> OrderResult {
+    match error.outside_cause() {
+        Some(cause) => OrderResult::Obstructed(cause, error.to_string()),
+        None => OrderResult::Failed(error.to_string()),
     }
 }
 

@@ -5,6 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use tenaz_core::{Classified, FaultClass};
+
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -120,5 +122,25 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
+    }
+}
+
+impl Classified for Error {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::KeyFile { source, .. } | Self::Listen { source, .. } => {
+                FaultClass::of_system_error(source, FaultClass::Query)
+            }
+            Self::KeyExists { .. }
+            | Self::NotAKey { .. }
+            | Self::KeyExposed { .. }
+            | Self::NotAClusterId(_)
+            | Self::NoKey
+            | Self::Setting { .. }
+            | Self::NoHost { .. } => FaultClass::Query,
+            Self::Sending(_) | Self::Random(_) => FaultClass::Process,
+            // The process that was asked, or the network between.
+            Self::Probe { .. } => FaultClass::Broker,
+        }
     }
 }

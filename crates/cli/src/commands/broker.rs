@@ -6,15 +6,17 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use tenaz_core::ProcessRole;
 use tenaz_rabbit::node::{NodeOptions, PrivateNode};
+use tenaz_supervisor::command::MARKS;
 use tenaz_vitals::BrokerMetrics;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::process;
+use crate::screen::Screen;
 use crate::supervision_args::BrokerNodeArgs;
 
 /// How often the broker is asked.
@@ -26,11 +28,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What a client says first. A broker that works answers with its `Connection.Start`.
 const GREETING: &[u8] = b"AMQP\x00\x00\x09\x01";
-/// By these a process of a cluster is recognised, whoever started it.
-const MARKS: [&str; 4] = ["TENAZ_CLUSTER_ID", "TENAZ_NAME", "TENAZ_INCARNATION", "TENAZ_MACHINE"];
 
-pub(crate) fn broker(args: &BrokerNodeArgs) -> Result<()> {
-    process::run(&args.log, async |stop| {
+pub(crate) fn broker(args: &BrokerNodeArgs, screen: &Screen) -> Result<()> {
+    process::run(&args.log, screen, async |stop| {
         let vitals = process::vitals(&args.vitals, ProcessRole::Broker, args.http.http).await?;
         let marks = MARKS.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
         let options = NodeOptions { port: Some(args.port), marks, ..NodeOptions::new(&args.dir, "tenaz") };
@@ -74,7 +74,7 @@ async fn watch(
             () = tokio::time::sleep(ASK_EVERY) => {}
         }
         if node.has_exited() {
-            bail!("the broker has ended by itself; the end of its log is:\n{}", node.log_tail(20));
+            return Err(node.why_ended().into());
         }
         if answers(port).await {
             answered = Instant::now();

@@ -1,4 +1,5 @@
-//! `tenaz down`: ends a cluster in order, and leaves no process, no queue and no port.
+//! `tenaz down`: ends a cluster in order, and leaves no process and no port. Jobs stay for the next `tenaz up`, unless their
+//! owner says that they may go.
 
 use std::time::Duration;
 
@@ -17,17 +18,17 @@ const WIPE_WITHIN: Duration = Duration::from_secs(30);
 /// What is wanted besides the end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
-    /// Jobs stay on the broker.
-    pub(crate) keep: bool,
+    /// Jobs and their results are deleted. Otherwise they stay on the broker, for the next `tenaz up`.
+    pub(crate) discards_jobs: bool,
     /// How long processes may finish what they have begun.
     pub(crate) drain: Duration,
-    /// Where the logs are is told, because they stay.
-    pub(crate) tells_logs: bool,
+    /// What stays is told: the logs, and jobs that are kept.
+    pub(crate) tells_what_stays: bool,
 }
 
 impl Default for Wish {
     fn default() -> Self {
-        Self { keep: false, drain: Duration::from_secs(20), tells_logs: true }
+        Self { discards_jobs: false, drain: Duration::from_secs(20), tells_what_stays: true }
     }
 }
 
@@ -42,7 +43,10 @@ pub(crate) fn down(args: &DownArgs, screen: &Screen) -> Result<()> {
         }
         Err(error) => return Err(error.into()),
     };
-    let wish = Wish { keep: args.keep, drain: args.drain, tells_logs: true };
+    if args.keep {
+        screen.say("note: --keep is not needed any more, jobs are kept unless --discard-jobs is given");
+    }
+    let wish = Wish { discards_jobs: args.discard_jobs, drain: args.drain, tells_what_stays: true };
     process::block_on(stop_in_order(&home, config.as_ref(), wish, screen))?
 }
 
@@ -50,11 +54,11 @@ pub(crate) fn down(args: &DownArgs, screen: &Screen) -> Result<()> {
 pub(crate) async fn stop_in_order(home: &Home, config: Option<&Config>, wish: Wish, screen: &Screen) -> Result<()> {
     let was_up = home.is_up();
     let patience = StopPatience { drain: wish.drain, ..StopPatience::default() };
+    let discarded_of = config.filter(|_| wish.discards_jobs);
+    // A node of the cluster's own that is down has its jobs in its directory; any other broker can be asked at any time.
+    let asked = discarded_of.filter(|config| was_up || config.broker_node.is_none());
     let wipe = async || {
-        if let Some(config) = config
-            && !wish.keep
-            && was_up
-        {
+        if let Some(config) = asked {
             wipe(config, screen).await;
         }
     };
@@ -62,7 +66,7 @@ pub(crate) async fn stop_in_order(home: &Home, config: Option<&Config>, wish: Wi
     for stranger in &stopped.untouched {
         screen.say(&format!("  {stranger} was started by hand and is left alone"));
     }
-    if !wish.keep && config.is_some_and(|config| config.broker_node.is_some()) {
+    if discarded_of.is_some_and(|config| config.broker_node.is_some()) {
         let dir = home.broker_dir();
         if let Err(error) = std::fs::remove_dir_all(&dir)
             && error.kind() != std::io::ErrorKind::NotFound
@@ -70,14 +74,21 @@ pub(crate) async fn stop_in_order(home: &Home, config: Option<&Config>, wish: Wi
             screen.say(&format!("  {} stays: {error}", dir.display()));
         }
     }
-    if was_up && !wish.tells_logs {
-        screen.say("The cluster is down.");
-    } else if was_up {
-        screen.say(&format!("The cluster is down. Its logs are in {}", home.dir().join("logs").display()));
-    } else {
-        screen.say(&format!("Nothing runs of the cluster in {}", home.dir().display()));
-    }
+    tell_end(home, was_up, wish, screen);
     Ok(())
+}
+
+fn tell_end(home: &Home, was_up: bool, wish: Wish, screen: &Screen) {
+    if !was_up {
+        return screen.say(&format!("Nothing runs of the cluster in {}", home.dir().display()));
+    }
+    if !wish.tells_what_stays {
+        return screen.say("The cluster is down.");
+    }
+    screen.say(&format!("The cluster is down. Its logs are in {}", home.dir().join("logs").display()));
+    if !wish.discards_jobs {
+        screen.say("Jobs that were there stay for the next `tenaz up`; `tenaz down --discard-jobs` deletes them.");
+    }
 }
 
 fn tell(step: &StopStep, screen: &Screen) {

@@ -18,6 +18,7 @@ pub(crate) fn explain(args: &ExplainArgs, _: &Screen) -> anyhow::Result<()> {
             let scans: Vec<_> = plan.scans.iter().map(|scan| plan.tables[usize::from(scan.table.0)].clone()).collect();
             let job = serde_json::json!({
                 "workload": workload.name,
+                "title": workload.title,
                 "scans": scans,
                 "stages": describe::stages(&plan),
             });

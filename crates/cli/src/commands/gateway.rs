@@ -6,9 +6,10 @@ use tenaz_gateway::{Gateway, GatewaySettings};
 
 use crate::cluster_args::GatewayArgs;
 use crate::process;
+use crate::screen::Screen;
 
-pub(crate) fn gateway(args: &GatewayArgs) -> Result<()> {
-    process::run(&args.broker.log, async |stop| {
+pub(crate) fn gateway(args: &GatewayArgs, screen: &Screen) -> Result<()> {
+    process::run(&args.broker.log, screen, async |stop| {
         let settings = GatewaySettings {
             url: args.url.clone(),
             tokens_file: args.tokens.clone(),

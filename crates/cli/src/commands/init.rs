@@ -13,7 +13,7 @@ use crate::outcome::stdout_failed;
 use crate::screen::Screen;
 
 pub(crate) fn init(args: &InitArgs, screen: &Screen) -> Result<()> {
-    let inferred = infer(&args.dir)?;
+    let inferred = infer(&args.dir, &args.reading.reading())?;
     let text = workload_file(&inferred);
     for note in &inferred.notes {
         screen.say(&format!("note: {note}"));

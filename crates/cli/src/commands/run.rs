@@ -55,8 +55,7 @@ pub(crate) fn answer(
     let outcome = outcome.map_err(why)?;
     let job = job_id();
     let stream = watcher.stream.as_ref();
-    let hand_out =
-        HandOut { job: &job, workload: &workload.name, target: &target, stream, bad: &watcher.bad, args: output };
+    let hand_out = HandOut { job: &job, workload: &workload.name, target: &target, stream, bad: &watcher.bad };
     hand_out.hand_out(&outcome, out, screen)?;
     Ok(watcher.misfits.into_inner().unwrap_or_default())
 }

@@ -24,7 +24,9 @@ const SHOWN_MISFITS: usize = 3;
 
 pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     let text = question(args)?;
-    let mut inferred = infer(&args.data)?;
+    let spooled = if reads_standard_input(args) { Some(spool_standard_input(screen)?) } else { None };
+    let data = spooled.as_ref().map_or(args.data.clone(), |dir| dir.path().join(STDIN_FILE));
+    let mut inferred = infer(&data, &args.reading.reading())?;
     for list in &args.types {
         overrule(&mut inferred.workload, list)?;
     }
@@ -41,6 +43,9 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     let mut workload = inferred.workload;
     workload.queries = queries;
     let answered = answer(&workload, &inferred.dir, &args.output, &args.engine, screen);
+    for (table, what, count) in repairs(&workload) {
+        screen.say(&format!("{table}: {} {what}", HumanCount(count)));
+    }
     match answered {
         Ok(misfits) => {
             if let Some(hint) = hint(&misfits) {
@@ -50,6 +55,33 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
         }
         Err(error) => Err(with_hint(error)),
     }
+}
+
+/// The table of data from standard input is called `stdin`.
+const STDIN_FILE: &str = "stdin.csv";
+
+fn reads_standard_input(args: &SqlArgs) -> bool {
+    args.data.as_os_str() == "-"
+}
+
+/// Keeps standard input in a temporary file: types are guessed from its beginning, middle and end, and then it is read.
+fn spool_standard_input(screen: &Screen) -> Result<tempfile::TempDir> {
+    if stdin().is_terminal() {
+        screen.say("reading data from standard input; end it with Ctrl-D");
+    }
+    let dir = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let mut file = std::fs::File::create(dir.path().join(STDIN_FILE)).context("cannot write a temporary file")?;
+    std::io::copy(&mut stdin().lock(), &mut file).context("cannot keep standard input in a temporary file")?;
+    Ok(dir)
+}
+
+/// What was repaired while the files were read, by table.
+fn repairs(workload: &tenaz_engine::Workload) -> Vec<(String, &'static str, u64)> {
+    let of = |table: &tenaz_engine::Table| {
+        let name = table.name.clone();
+        table.format.repairs.told().into_iter().map(move |(what, count)| (name.clone(), what, count))
+    };
+    workload.tables.iter().flat_map(of).collect()
 }
 
 /// The queries' text and where it is from; none if nobody gave one.
@@ -62,7 +94,10 @@ fn question(args: &SqlArgs) -> Result<Option<(String, String)>> {
             let text = text.with_context(|| format!("cannot read {}", file.display()))?;
             Ok(Some((file.display().to_string(), text)))
         }
-        (None, None) if stdin().is_terminal() => Ok(None),
+        (None, None) if stdin().is_terminal() || reads_standard_input(args) => Ok(None),
+        _ if reads_standard_input(args) => {
+            anyhow::bail!("standard input holds the data (--data -): write the question as an argument or in a file")
+        }
         _ => {
             let text = limited(stdin().lock()).context("cannot read standard input")?;
             Ok(Some(("standard input".to_owned(), text)))

@@ -178,7 +178,7 @@ pub(crate) fn why_given_up(process: &ProcessStatus) -> String {
         text += "\n  ";
         text += &crate::screen::printable(line);
     }
-    text + "\nWhen the cause is mended, `tenaz up` starts anew (after `tenaz down --keep`, if the cluster still runs)."
+    text + "\nWhen the cause is mended, `tenaz up` starts anew (after `tenaz down`, if the cluster still runs)."
 }
 
 #[cfg(test)]

@@ -3,13 +3,15 @@
 use anyhow::Result;
 use tenaz_core::{Incarnation, ProcessRole, SupervisorId};
 use tenaz_supervisor::{Error, Home, Supervisor, SupervisorSettings};
+use tenaz_vitals::{Identity, VitalsSettings};
 
 use crate::outcome::Usage;
 use crate::process;
+use crate::screen::Screen;
 use crate::supervision_args::SupervisorArgs;
 
-pub(crate) fn supervisor(args: &SupervisorArgs) -> Result<()> {
-    process::run(&args.log, async |stop| {
+pub(crate) fn supervisor(args: &SupervisorArgs, screen: &Screen) -> Result<()> {
+    process::run(&args.log, screen, async |stop| {
         let home = Home::find(args.cluster.cluster.as_deref())?;
         let config = home.config().map_err(|error| Usage(error.to_string()))?;
         let key = home.key(&config).map_err(|error| Usage(error.to_string()))?;
@@ -32,14 +34,20 @@ pub(crate) fn supervisor(args: &SupervisorArgs) -> Result<()> {
             tracing::info!(%name, "another process of this name runs: there is nothing to do");
             return Ok(());
         }
-        let incarnation = match args.vitals.incarnation {
+        let incarnation = match args.incarnation {
             Some(life) => Incarnation(life),
             None => home.begin_by_hand(&name, ProcessRole::Supervisor)?,
         };
         let supervisors = config.supervisors.iter().map(|known| known.listen.to_string()).collect();
-        let own = process::Own { name, incarnation, cluster: home.id().clone(), key: key.clone(), supervisors };
-        let vitals = process::own_vitals(&args.vitals, ProcessRole::Supervisor, own, args.http.http).await?;
         let cluster = home.id().clone();
+        let vitals = process::start_vitals(VitalsSettings {
+            identity: Identity { cluster: cluster.clone(), name, role: ProcessRole::Supervisor, incarnation },
+            key: Some(key.clone()),
+            supervisors,
+            every: config.supervision.heartbeat_every,
+            http: args.http.http,
+        })
+        .await?;
         let settings = SupervisorSettings { id, home, config, key, cluster, vitals: Some(vitals) };
         match Supervisor::run(settings, stop).await {
             // Two that revive the same one at the same moment are no trouble.

@@ -6,9 +6,10 @@ use tenaz_runtime::cluster::{Worker, WorkerSettings};
 
 use crate::cluster_args::WorkerArgs;
 use crate::process;
+use crate::screen::Screen;
 
-pub(crate) fn worker(args: &WorkerArgs) -> Result<()> {
-    process::run(&args.broker.log, async |stop| {
+pub(crate) fn worker(args: &WorkerArgs, screen: &Screen) -> Result<()> {
+    process::run(&args.broker.log, screen, async |stop| {
         let vitals = process::vitals(&args.vitals, ProcessRole::Worker, args.http.http).await?;
         let link = process::link(&args.broker, "worker").await?;
         let defaults = WorkerSettings::default();

@@ -48,7 +48,7 @@ fn three_jobs_of_different_workloads_at_once_under_kills() {
     let Some(cluster) = Cluster::shared() else { return };
     let mut cluster = cluster.start(3, 2, "slow=30");
     let jobs = [coffee(), steam(), books()];
-    let outs: Vec<_> = jobs.iter().map(|data| cluster.out(data.workload)).collect();
+    let outs: Vec<_> = jobs.iter().map(|data| cluster.out(&data.workload)).collect();
     let clients: Vec<_> = jobs.iter().zip(&outs).map(|(data, out)| cluster.submit(data, out, &[])).collect();
     let kills = kill_every_second(&mut cluster, &clients, "slow=30");
     clients.iter().for_each(crate::harness::Process::succeeds);

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::harness::{Cluster, assert_same_results, coffee, shared_broker, wait_for};
+use crate::harness::{
+    Cluster, altered_in_the_middle, assert_same_results, coffee, shared_broker, short_bad_records, wait_for,
+};
 
 #[test]
 fn a_client_killed_in_mid_upload_is_resumed_by_another() {
@@ -51,6 +53,31 @@ fn other_files_cannot_be_passed_off_as_the_rest_of_an_upload() {
     let resumed = cluster.submit(&other, &cluster.out("out"), &["--resume", &job]);
     assert!(!resumed.wait().success());
     assert!(resumed.log().contains("transactions"), "the file is named: {}", resumed.log());
+}
+
+/// The change is neither in the size of the file nor near one of its ends.
+#[test]
+fn a_file_that_was_changed_in_the_middle_is_named_with_its_chunk() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let cluster = cluster.start(1, 1, "slow=100");
+    let data = short_bad_records();
+    let client = cluster.submit(data, &cluster.out("never"), &["--chunk-size", "16K", "--partitions", "3"]);
+    let job = cluster.only_job();
+    client.kill_when("the middle of the file has arrived", || {
+        let Some(state) = cluster.state(&job) else { return false };
+        let tables = state["tables"].as_array().cloned().unwrap_or_default();
+        let items = tables.iter().find(|table| table["name"] == "transaction_items");
+        items.and_then(|items| items["chunks_received"].as_u64()).is_some_and(|received| received > 15)
+    });
+    let changed = altered_in_the_middle(data);
+    let resumed = cluster.submit(&changed, &cluster.out("out"), &["--resume", &job]);
+    assert_eq!(resumed.wait().code(), Some(1), "{}", resumed.log());
+    let said = resumed.log();
+    assert!(said.contains("transaction_items"), "{said}");
+    assert!(said.contains("was changed since job") && said.contains("chunk 9 of table transaction_items"), "{said}");
+    let out = cluster.out("out");
+    cluster.submit(data, &out, &["--resume", &job]).succeeds();
+    assert_same_results(data, &out);
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! What dies is started again, and nobody who waits for an answer notices.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use rustix::process::Signal;
 
-use crate::harness::{Upped, Wanted, assert_same_results, coffee, find, shared, wait_for};
+use crate::harness::{Upped, Wanted, assert_same_results, coffee, find, shared, shared_broker, wait_for};
 
 /// Kills whoever `victims` names while a job is worked on, and sees them replaced and the job done.
 fn kill_under_a_job(upped: &Upped, name: &str, victims: &[String]) {
@@ -110,4 +113,65 @@ fn a_process_that_crashes_at_its_start_is_given_up_with_its_reason() {
     let starts = upped.events().iter().filter(|e| e["event"] == "started" && e["name"] == "worker-1").count();
     assert_eq!(starts, 3, "an end to it after three failed starts");
     upped.down(&[]);
+}
+
+/// A file system of a few megabytes, gone with this value.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    /// `None`, with a message, where one may not be made.
+    fn at(dir: &Path) -> Option<Self> {
+        std::fs::create_dir_all(dir).expect("a directory");
+        let made = Command::new("mount").args(["-t", "tmpfs", "-o", "size=96m", "none"]).arg(dir).output();
+        if made.is_ok_and(|made| made.status.success()) {
+            return Some(Self(dir.to_owned()));
+        }
+        eprintln!("skipped: no file system can be mounted here (it takes root)");
+        None
+    }
+
+    fn fill(&self) {
+        let zeros = vec![0; 1 << 16];
+        let mut file = std::fs::File::create(self.0.join("filling")).expect("a file");
+        while std::io::Write::write_all(&mut file, &zeros).is_ok() {}
+    }
+
+    fn make_room(&self) {
+        std::fs::remove_file(self.0.join("filling")).expect("the file");
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Whoever is still in it keeps it until the end.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_broker_whose_disk_is_full_is_tried_until_there_is_room() {
+    if shared_broker().is_none() {
+        return;
+    }
+    // A single start that failed by its own fault would be the last.
+    let restarts = "backoff = \"100ms\"\nbackoff-cap = \"200ms\"\nfailed-starts = 1";
+    let wanted = Wanted { workers: 0, gateways: 0, supervisors: 1, restarts, ..Wanted::default() };
+    let mut upped = Upped::described(&wanted);
+    let Some(disk) = SmallDisk::at(&upped.home.join("broker")) else { return };
+    let up = upped.up();
+    assert!(up.status.success(), "{}\n{}", crate::harness::text(&up), upped.logs());
+    disk.fill();
+    upped.signal("broker-1", Signal::KILL);
+    let tried = |code: i64| {
+        let tried = |event: &serde_json::Value| event["event"] == "ended" && event["name"] == "broker-1";
+        upped.events().iter().filter(|event| tried(event) && event["exit_code"] == code).count()
+    };
+    wait_for("the broker says that the reason is not its own", || {
+        assert_eq!(tried(1), 0, "it takes the blame itself:\n{}", upped.logs());
+        (tried(75) >= 1).then_some(())
+    });
+    disk.make_room();
+    upped.wait_until_well();
+    let down = upped.down(&[]);
+    assert!(down.status.success(), "{}", crate::harness::text(&down));
 }

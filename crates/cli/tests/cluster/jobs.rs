@@ -1,13 +1,16 @@
 //! Many jobs, fair to each other; settings and mistakes.
 
-use crate::harness::{Cluster, Process, Task, assert_same_results, books, coffee, steam, wait_for};
+use crate::harness::{
+    Cluster, Process, Task, assert_same_results, books, coffee, megabytes_of_bad_records, short_bad_records, steam,
+    wait_for,
+};
 
 #[test]
 fn every_workload_over_the_cluster_is_as_on_one_machine() {
     let Some(cluster) = Cluster::shared() else { return };
     let cluster = cluster.start(2, 1, "");
     for data in [steam(), books()] {
-        let out = cluster.out(data.workload);
+        let out = cluster.out(&data.workload);
         cluster.submit(data, &out, &[]).succeeds();
         assert_same_results(data, &out);
     }
@@ -22,6 +25,35 @@ fn compressed_chunks_give_the_same_answers() {
         cluster.submit(coffee(), &out, &["--compress", how]).succeeds();
         assert_same_results(coffee(), &out);
     }
+}
+
+/// They are a hundred times as large as the chunk that they come from, so they travel in parts.
+#[test]
+fn bad_records_by_the_hundred_thousand_are_told_as_on_one_machine() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let cluster = cluster.start(1, 1, "");
+    let out = cluster.out("out");
+    cluster.submit(short_bad_records(), &out, &[]).succeeds();
+    assert_same_results(short_bad_records(), &out);
+    let rejects = std::fs::read(out.join("rejects.csv")).expect("bad records");
+    assert!(rejects.iter().filter(|byte| **byte == b'\n').count() > 150_000);
+}
+
+/// As much of it as was 5.5 GB in a worker once.
+#[test]
+fn eight_megabytes_of_bad_records_take_a_worker_little_memory() {
+    const MOST_BYTES: u64 = 700 << 20;
+    let Some(cluster) = Cluster::shared() else { return };
+    let cluster = cluster.start(1, 1, "");
+    let (data, out) = (megabytes_of_bad_records(), cluster.out("out"));
+    cluster.submit(data, &out, &[]).succeeds();
+    let peak = cluster.workers[0].peak_memory_bytes();
+    assert_same_results(data, &out);
+    let rejects = std::fs::read(out.join("rejects.csv")).expect("the rejects");
+    let lines = rejects.iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(lines, (8 << 20) / 8 - 2 + 1, "every record, and a header");
+    assert!(peak < MOST_BYTES, "{} MB", peak >> 20);
+    eprintln!("{} MB at most for {} MB of rejects", peak >> 20, rejects.len() >> 20);
 }
 
 #[test]

@@ -6,12 +6,18 @@
 mod harness;
 
 mod brokers;
+mod builds;
 mod chaos;
 mod clients;
+mod descriptions;
+mod flapping;
 mod gateways;
 mod healing;
 mod jobs;
 mod leaders;
+mod partition;
+mod sick_workers;
+mod storm;
 mod ups_and_downs;
 mod vitals;
 mod workers;

@@ -37,7 +37,7 @@ fn up_then_down_leaves_no_process_no_queue_no_port() {
     assert_eq!(again.status.code(), Some(1));
     let said = String::from_utf8_lossy(&again.stderr);
     assert!(said.contains("already up") && said.contains("tenaz down"), "{said}");
-    let down = upped.down(&["--drain", "2s"]);
+    let down = upped.down(&["--drain", "2s", "--discard-jobs"]);
     assert!(down.status.success(), "{}", text(&down));
     drop(detached);
     assert_eq!(upped.census(), Vec::<u32>::new(), "no process");

@@ -6,6 +6,6 @@ mod process;
 mod restarts;
 
 pub use chaos::{ChaosAction, ChaosError, ChaosPlan, ChaosSettings, ChaosWeights, Strike};
-pub use keeper::{Keeper, KeeperAction, KeeperEvent, Past, ProcessState, Standing, Streak, Trouble};
-pub use process::{Ending, Incarnation, ProcessName, ProcessRole};
+pub use keeper::{Keeper, KeeperAction, KeeperEvent, OrderFailure, Past, ProcessState, Standing, Streak, Trouble};
+pub use process::{Ending, Incarnation, OutsideCause, ProcessName, ProcessRole};
 pub use restarts::KeeperPolicy;

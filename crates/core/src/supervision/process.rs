@@ -1,6 +1,7 @@
 //! A process of a cluster, by name.
 
 use std::fmt;
+use std::io;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -128,6 +129,62 @@ pub enum Ending {
     Unknown,
 }
 
+impl Ending {
+    /// The exit code of a process that could not work for a reason outside of it: the broker is away, the disk is full.
+    pub const TRY_AGAIN_LATER: i32 = 75;
+
+    /// The reason outside of the process for which it ended, if that was the reason.
+    pub fn outside_cause(self) -> Option<OutsideCause> {
+        (self == Self::Exited(Self::TRY_AGAIN_LATER)).then_some(OutsideCause::ReportedByProcess)
+    }
+}
+
+/// A reason outside of a process for which it cannot run now. It can when the reason has passed, so it is started again for as
+/// long as that takes, and never given up for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutsideCause {
+    /// The disk is full, or the part of it that the user may fill.
+    NoDiskSpace,
+    /// The disk can only be read.
+    ReadOnlyDisk,
+    /// The machine has no memory, process ids or file handles left.
+    NoResources,
+    /// Another program listens where the process is to listen.
+    PortTaken,
+    /// The process itself said so, by its exit code.
+    ReportedByProcess,
+}
+
+impl OutsideCause {
+    /// The outside cause that an error of the operating system shows, if it shows one.
+    pub fn of_error(error: &io::Error) -> Option<Self> {
+        /// "Too many open files", in the process and in the system.
+        const FILE_HANDLES: [i32; 2] = [24, 23];
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(Self::NoDiskSpace),
+            io::ErrorKind::ReadOnlyFilesystem => Some(Self::ReadOnlyDisk),
+            // What a fork says when there are too many processes.
+            io::ErrorKind::OutOfMemory | io::ErrorKind::WouldBlock => Some(Self::NoResources),
+            io::ErrorKind::AddrInUse => Some(Self::PortTaken),
+            _ if error.raw_os_error().is_some_and(|code| FILE_HANDLES.contains(&code)) => Some(Self::NoResources),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for OutsideCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoDiskSpace => "the disk is full",
+            Self::ReadOnlyDisk => "the disk can only be read",
+            Self::NoResources => "the machine has no memory, process ids or file handles left",
+            Self::PortTaken => "another program has its port",
+            Self::ReportedByProcess => "it cannot work for now, and its log says why",
+        })
+    }
+}
+
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -142,6 +199,16 @@ impl fmt::Display for Ending {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_that_pass_without_a_change_of_the_process_have_an_outside_cause() {
+        let cause = |code| OutsideCause::of_error(&io::Error::from_raw_os_error(code));
+        // ENOSPC, EDQUOT, EROFS, ENOMEM, EAGAIN, EMFILE, EADDRINUSE
+        let passing = [28, 122, 30, 12, 11, 24, 98];
+        assert!(passing.iter().all(|code| cause(*code).is_some()), "{:?}", passing.map(cause));
+        // ENOENT, EACCES, ENOEXEC
+        assert_eq!([2, 13, 8].map(cause), [None; 3]);
+    }
 
     #[test]
     fn names_can_be_parts_of_other_names() {

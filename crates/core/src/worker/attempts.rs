@@ -127,7 +127,7 @@ impl JobWorker {
                 self.fail(Failure::Quarantined { task: source, attempts: attempts - 1 }, actions);
             }
             Some(work) => {
-                actions.push(Action::Run { work });
+                actions.push(Action::Run { work, sources: self.sources_of(work) });
                 self.announce_next(actions);
             }
         }

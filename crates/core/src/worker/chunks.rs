@@ -43,7 +43,7 @@ impl JobWorker {
             self.announce_next(actions);
         } else {
             self.chunks.insert(tag, ChunkWork { source, state: ChunkState::Running { announced: false } });
-            actions.push(Action::Run { work: Work::Chunk(tag) });
+            actions.push(Action::Run { work: Work::Chunk(tag), sources: 0 });
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Header, Log, MemberId, Partition, Promise, Source, StageId, TableId};
+use crate::{Error, Header, Log, MemberId, Partition, Promise, QueryId, Source, StageId, TableId};
 
 /// One delivery of one chunk. The driver numbers them; a number is never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,6 +94,23 @@ pub enum Event {
         /// Which of its messages.
         message: u32,
     },
+    /// A chunk was given back to its queue: this worker could not do its work.
+    ChunkReturned {
+        /// The delivery.
+        tag: Tag,
+    },
+    /// The answer that [`Action::MakeAnswer`] asked for is made.
+    AnswerMade {
+        /// The query.
+        query: QueryId,
+        /// Which ownership of the results it belongs to.
+        conclusion: u64,
+    },
+    /// The job is concluded, as [`Action::Conclude`] asked for.
+    Concluded {
+        /// Which ownership of the results it belongs to.
+        conclusion: u64,
+    },
     /// Nothing has arrived for long, although no chunk waits.
     Stalled,
 }
@@ -145,6 +162,9 @@ pub enum Action {
     Run {
         /// The task.
         work: Work,
+        /// For an inner task: how many outputs have arrived over the edges that it reads. The rows that the driver has
+        /// taken in must come from as many: rows are conserved from a partition's log to its tasks.
+        sources: u64,
     },
     /// Send a message of a finished task.
     Publish {
@@ -163,8 +183,21 @@ pub enum Action {
         /// The task.
         work: Work,
     },
-    /// All results are in: make the answers and say so.
-    Conclude,
+    /// All rows of a query are in: make its answer, and tell with [`Event::AnswerMade`] when that is done.
+    MakeAnswer {
+        /// The query.
+        query: QueryId,
+        /// Tells this from one that was begun before the results were given away and came back.
+        conclusion: u64,
+    },
+    /// All answers are made and every chunk is accounted for: check the ledger, and tell with [`Event::Concluded`] when
+    /// that is done.
+    Conclude {
+        /// As above.
+        conclusion: u64,
+    },
+    /// Say that the job is done, with the answers that were made last; perhaps once more.
+    AnnounceEnd,
     /// The broker has lost these chunks: say so, that they are sent again.
     ReportLost {
         /// The table.

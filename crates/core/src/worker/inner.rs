@@ -64,24 +64,40 @@ impl InnerWork {
 impl JobWorker {
     /// Every stage of an owned partition that has all its rows, and those of its broadcasts, is to be announced.
     pub(super) fn start_ready_stages(&mut self, actions: &mut Vec<Action>) {
-        let mut ready = Vec::new();
-        for (&partition, owned) in &mut self.owned {
-            owned.waiting.extend(owned.mailbox.inbox_mut().take_ready());
-            let topology = &self.topology;
-            let complete = &self.complete_broadcasts;
-            let can_run =
-                |stage: &StageId| topology.stage(*stage).broadcasts.iter().all(|edge| complete.contains(edge));
-            let free: Vec<StageId> = owned.waiting.iter().copied().filter(can_run).collect();
-            for stage in free {
-                owned.waiting.remove(&stage);
-                ready.push((stage, partition));
-            }
+        let partitions: Vec<Partition> = self.owned.keys().copied().collect();
+        let mut news = false;
+        for partition in partitions {
+            news |= self.collect_ready_stages(partition);
         }
-        for (stage, partition) in ready {
+        if news {
+            self.announce_next(actions);
+        }
+    }
+
+    /// The same for one partition.
+    pub(super) fn start_ready_stages_of(&mut self, partition: Partition, actions: &mut Vec<Action>) {
+        if self.collect_ready_stages(partition) {
+            self.announce_next(actions);
+        }
+    }
+
+    fn collect_ready_stages(&mut self, partition: Partition) -> bool {
+        let Some(owned) = self.owned.get_mut(&partition) else { return false };
+        owned.waiting.extend(owned.mailbox.inbox_mut().take_ready());
+        let (topology, complete) = (&self.topology, &self.complete_broadcasts);
+        let can_run = |stage: &StageId| topology.stage(*stage).broadcasts.iter().all(|edge| complete.contains(edge));
+        let ready: Vec<StageId> = owned.waiting.iter().copied().filter(can_run).collect();
+        owned.waiting.retain(|stage| !ready.contains(stage));
+        for &stage in &ready {
             let by = self.next_attempt();
             self.inner.insert((stage, partition), InnerWork { by, state: InnerState::Waiting });
         }
-        self.announce_next(actions);
+        !ready.is_empty()
+    }
+
+    /// Whether this run of an inner task is under way, and its output wanted.
+    pub fn runs(&self, stage: StageId, partition: Partition, by: Attempt) -> bool {
+        self.inner.get(&(stage, partition)).is_some_and(|work| work.by == by && work.is_running())
     }
 
     fn inner_work(&mut self, stage: StageId, partition: Partition, by: Attempt) -> Option<&mut InnerWork> {
@@ -95,6 +111,13 @@ impl JobWorker {
         }
         work.state = InnerState::Running;
         Some(Work::Inner(stage, partition, by))
+    }
+
+    /// How many outputs an inner task reads.
+    pub(super) fn sources_of(&self, work: Work) -> u64 {
+        let Work::Inner(stage, partition, _) = work else { return 0 };
+        let reads = &self.topology.stage(stage).reads;
+        self.owned.get(&partition).map_or(0, |owned| owned.mailbox.inbox().arrived_over(reads))
     }
 
     /// False if nobody wants the output: the partition has another owner by now, or was begun anew.

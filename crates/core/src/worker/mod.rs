@@ -7,13 +7,14 @@
 //!                 ┌── MessageArrived ─▶ Take | Hold | Drop ──(stage complete?)──▶ Announce ─▶ Attempted ─▶ Run ─▶ Publish…
 //!  owned logs ────┘                                                                            all Confirmed ─▶ Forget
 //!
-//!  results log (one owner) ── everything in ──▶ Conclude
+//!  results log (one owner) ── a query's rows in ──▶ MakeAnswer ─▶ AnswerMade ── everything in ──▶ Conclude ─▶ Concluded ─▶ AnnounceEnd
 //! ```
 //!
 //! The rows themselves are the driver's: this machine only knows ids. It survives a lost connection ([`Event::Connected`]
 //! says what to do again) and nothing else: a worker that dies takes its machine along, and another worker builds the same
 //! state from the same logs.
 
+mod answers;
 mod attempts;
 mod chunks;
 mod event;
@@ -25,6 +26,7 @@ use crate::{Inbox, Log, Mailbox, MemberId, Partition, Promise, Source, StageId, 
 
 pub use event::{Action, Attempt, Event, Failure, Tag, Work};
 
+use answers::Answers;
 use chunks::ChunkWork;
 use inner::InnerWork;
 
@@ -45,7 +47,9 @@ pub struct JobWorker {
     results: Option<Mailbox>,
     chunks: BTreeMap<Tag, ChunkWork>,
     inner: BTreeMap<(StageId, Partition), InnerWork>,
-    concluded: bool,
+    /// Where this worker owns the results.
+    answers: Option<Answers>,
+    conclusions_begun: u64,
     failed: bool,
 }
 
@@ -75,10 +79,18 @@ impl JobWorker {
             results: None,
             chunks: BTreeMap::new(),
             inner: BTreeMap::new(),
-            concluded: false,
+            answers: None,
+            conclusions_begun: 0,
             failed: false,
             topology,
         }
+    }
+
+    /// Attempts are numbered from here on: a process that begins to work on a job for a second time must not repeat the
+    /// numbers of the first.
+    pub fn with_attempts_from(mut self, first: u64) -> Self {
+        self.attempts_made = first;
+        self
     }
 
     /// What happened, and what to do about it, in this order.
@@ -92,6 +104,7 @@ impl JobWorker {
             Event::Attempted { source, by } => self.attempted(source, by, &mut actions),
             Event::Exonerated { source } => {
                 self.attempts.remove(&source);
+                self.announce_next(&mut actions);
             }
             Event::ChunkDelivered { tag, source, redelivered } => {
                 self.chunk_delivered(tag, source, redelivered, &mut actions);
@@ -104,11 +117,17 @@ impl JobWorker {
                         Verdict::Hold => Action::Hold,
                         Verdict::Drop => Action::Drop,
                     });
-                    self.advance(&mut actions);
+                    self.advance_log(log, &mut actions);
                 }
             },
             Event::TaskFinished { work, messages } => self.finished(work, messages, &mut actions),
             Event::Confirmed { work, message } => self.confirmed(work, message, &mut actions),
+            Event::ChunkReturned { tag } => {
+                self.chunks.remove(&tag);
+                self.announce_next(&mut actions);
+            }
+            Event::AnswerMade { query, conclusion } => self.answer_made(query, conclusion, &mut actions),
+            Event::Concluded { conclusion } => self.concluded(conclusion, &mut actions),
             Event::Stalled => self.stalled(&mut actions),
         }
         actions
@@ -136,7 +155,24 @@ impl JobWorker {
 
     /// Whether the worker has nothing under way that others wait for. A worker that leaves goes when this is true.
     pub fn is_idle(&self) -> bool {
-        self.chunks.is_empty() && self.inner.values().all(InnerWork::is_published)
+        self.under_way() == 0
+    }
+
+    /// How many chunks were delivered and are not acknowledged, how many inner tasks are begun and not published, and how many
+    /// answers are being made.
+    pub fn under_way(&self) -> usize {
+        let answers = self.answers.as_ref().map_or(0, Answers::under_way);
+        self.chunks.len() + self.inner.values().filter(|work| !work.is_published()).count() + answers
+    }
+
+    /// The chunks that were delivered and are not acknowledged.
+    pub fn delivered(&self) -> impl Iterator<Item = Tag> + '_ {
+        self.chunks.keys().copied()
+    }
+
+    /// The chunk of a delivery that is not acknowledged.
+    pub fn chunk_of(&self, tag: Tag) -> Option<Source> {
+        self.chunks.get(&tag).map(|chunk| chunk.source)
     }
 
     fn connect(&mut self, actions: &mut Vec<Action>) {
@@ -178,11 +214,13 @@ impl JobWorker {
             let failed = self.promises.iter().any(|(&t, p)| mailbox.inbox_mut().promise(t, p).is_err());
             debug_assert!(!failed, "promises were checked when they were made");
             self.results = Some(mailbox);
-            self.concluded = false;
+            self.conclusions_begun += 1;
+            self.answers = Some(Answers::new(&self.topology, self.conclusions_begun));
             if self.connected {
                 actions.push(Action::Read { log: Log::Results, from: 0 });
             }
         } else if !results && self.results.take().is_some() {
+            self.answers = None;
             actions.push(Action::Release { log: Log::Results });
         }
         self.advance(actions);
@@ -234,24 +272,33 @@ impl JobWorker {
 
     /// Whatever has become possible: broadcasts, then stages, then waves, then the end.
     fn advance(&mut self, actions: &mut Vec<Action>) {
-        for edge in self.broadcast.inbox_mut().take_ready() {
-            self.complete_broadcasts.insert(edge);
-            actions.push(Action::Complete { edge });
-        }
+        self.complete_broadcasts(actions);
         self.start_ready_stages(actions);
         self.open_ready_waves(actions);
-        self.conclude_if_complete(actions);
+        self.advance_results(actions);
     }
 
-    fn conclude_if_complete(&mut self, actions: &mut Vec<Action>) {
-        let Some(results) = &mut self.results else { return };
-        results.inbox_mut().take_ready();
-        let inbox = results.inbox();
-        let mut scanned = self.waves.iter().flat_map(|wave| &wave.tables);
-        if !self.concluded && inbox.is_done() && scanned.all(|&table| inbox.has_all_chunks(table)) {
-            self.concluded = true;
-            actions.push(Action::Conclude);
+    /// Whatever a message of this log has made possible. Messages are many: the other logs are not looked at.
+    fn advance_log(&mut self, log: Log, actions: &mut Vec<Action>) {
+        match log {
+            Log::Control => {}
+            Log::Partition(partition) => self.start_ready_stages_of(partition, actions),
+            Log::Results => self.advance_results(actions),
+            Log::Broadcast => {
+                if self.complete_broadcasts(actions) {
+                    self.start_ready_stages(actions);
+                    self.open_ready_waves(actions);
+                }
+            }
         }
+    }
+
+    /// True if there are new ones.
+    fn complete_broadcasts(&mut self, actions: &mut Vec<Action>) -> bool {
+        let ready = self.broadcast.inbox_mut().take_ready();
+        self.complete_broadcasts.extend(&ready);
+        actions.extend(ready.iter().map(|&edge| Action::Complete { edge }));
+        !ready.is_empty()
     }
 
     fn reads_broadcasts(&self) -> bool {
@@ -267,12 +314,16 @@ impl JobWorker {
 
     /// Nothing has moved for long, although the queues are empty. Then the broker may have lost what it had confirmed (a
     /// power cut): name what is missing, so that the client sends it again, and do again what was done.
+    ///
+    /// Chunks of a wave whose broadcasts are not complete here are not missed: they may well wait in their queue, because
+    /// nobody can take them.
     fn stalled(&mut self, actions: &mut Vec<Action>) {
         let owned = self.owned.iter().map(|(&partition, owned)| (Log::Partition(partition), &owned.mailbox));
         let results = self.results.iter().map(|mailbox| (Log::Results, mailbox));
         let mut lost: BTreeMap<TableId, Promise> = BTreeMap::new();
         for (log, mailbox) in std::iter::once((Log::Broadcast, &self.broadcast)).chain(owned).chain(results) {
-            for &table in self.waves.iter().flat_map(|wave| &wave.tables) {
+            let begun = self.waves.iter().filter(|wave| wave.needs.is_subset(&self.complete_broadcasts));
+            for &table in begun.flat_map(|wave| &wave.tables) {
                 if !self.topology.destinations(Source::Chunk { table, number: 0 }).contains(&log) {
                     continue;
                 }
@@ -289,8 +340,11 @@ impl JobWorker {
             self.release(partition, actions);
             self.acquire(partition, actions);
         }
-        // If all results are in and nothing moves all the same, the word of that may have been lost.
-        self.concluded = false;
+        // If the answers are made and nothing moves all the same, the word of that may have been lost.
+        if self.answers.as_ref().is_some_and(Answers::is_concluded) {
+            actions.push(Action::AnnounceEnd);
+        }
         self.advance(actions);
+        self.announce_next(actions);
     }
 }

@@ -1,7 +1,8 @@
 //! What a keeper does, case by case.
 
 use tenaz_core::{
-    Ending, Incarnation, KeeperAction, KeeperEvent, KeeperPolicy, Past, ProcessRole, ProcessState, Trouble,
+    Ending, Incarnation, KeeperAction, KeeperEvent, KeeperPolicy, OrderFailure, OutsideCause, Past, ProcessRole,
+    ProcessState, Trouble,
 };
 
 use crate::world::{Mood, Nature, TICK_MS, World};
@@ -104,7 +105,7 @@ fn a_start_that_cannot_even_be_tried_is_given_up_with_the_reason() {
             match action {
                 KeeperAction::Start { name, incarnation, .. } => {
                     let reason = "there is no program /x".to_owned();
-                    let failed = KeeperEvent::OrderFailed { name, incarnation, tried: true, reason };
+                    let failed = KeeperEvent::OrderFailed { name, incarnation, failure: OrderFailure::Failed, reason };
                     actions = world.keeper.handle(failed, world.now_ms);
                 }
                 KeeperAction::GiveUp { reason, .. } => given_up = Some(reason),
@@ -125,6 +126,36 @@ fn an_end_for_a_reason_outside_backs_off_and_never_ends_as_given_up() {
     world.processes[0].nature = Nature::Good;
     world.run(600_000);
     assert_eq!(world.state(0), ProcessState::Ready);
+}
+
+#[test]
+fn a_start_that_something_outside_obstructs_is_tried_for_as_long_as_that_lasts() {
+    let mut world = workers(&[Nature::Good]);
+    world.obstacle = Some(OutsideCause::NoDiskSpace);
+    world.run(3_600_000);
+    let tries = world.actions.iter().filter(|(_, action)| matches!(action, KeeperAction::Start { .. })).count();
+    assert!((100..250).contains(&tries), "{tries} tries in an hour");
+    let standing = world.keeper.standing(&world.processes[0].name, world.now_ms);
+    assert_eq!((standing.state, standing.detail.as_deref()), (ProcessState::Waiting, Some("the disk is full")));
+    world.obstacle = None;
+    world.run(31_000);
+    assert_eq!((world.state(0), &world.processes[0].given_up), (ProcessState::Ready, &None));
+    world.crash(0, Ending::Signalled(9));
+    world.run(60_000);
+    assert_eq!((world.state(0), &world.processes[0].given_up), (ProcessState::Ready, &None));
+}
+
+#[test]
+fn what_was_obstructed_for_long_is_not_given_up_for_its_first_crash_afterwards() {
+    let mut world = workers(&[Nature::EndsAtStart(75)]);
+    world.run(7_200_000);
+    world.processes[0].nature = Nature::Good;
+    while world.state(0) != ProcessState::Ready {
+        world.step();
+    }
+    world.crash(0, Ending::Signalled(9));
+    world.run(60_000);
+    assert_eq!((world.state(0), &world.processes[0].given_up), (ProcessState::Ready, &None));
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use tenaz_core::{
-    Ending, Incarnation, Keeper, KeeperAction, KeeperEvent, KeeperPolicy, Past, ProcessName, ProcessRole, ProcessState,
-    Streak,
+    Ending, Incarnation, Keeper, KeeperAction, KeeperEvent, KeeperPolicy, OrderFailure, OutsideCause, Past,
+    ProcessName, ProcessRole, ProcessState, Streak,
 };
 
 pub(crate) const TICK_MS: u64 = 100;
@@ -104,6 +104,8 @@ pub(crate) struct World {
     late: VecDeque<KeeperEvent>,
     /// So many orders get lost on their way.
     pub(crate) lose_orders: usize,
+    /// Starts are tried, and this is in the way.
+    pub(crate) obstacle: Option<OutsideCause>,
     leaders: u64,
     /// The leader gives and hears nothing until then.
     pub(crate) asleep_until_ms: u64,
@@ -137,6 +139,7 @@ impl World {
             processes,
             late,
             lose_orders: 0,
+            obstacle: None,
             leaders: 0,
             asleep_until_ms: 0,
             actions: vec![],
@@ -236,7 +239,12 @@ impl World {
         if self.lose_orders > 0 && !matches!(action, KeeperAction::Probe { .. }) {
             self.lose_orders -= 1;
             let reason = "lost".to_owned();
-            return self.tell(KeeperEvent::OrderFailed { name, incarnation, tried: false, reason });
+            let failure = OrderFailure::NotTried;
+            return self.tell(KeeperEvent::OrderFailed { name, incarnation, failure, reason });
+        }
+        if let (Some(cause), KeeperAction::Start { .. }) = (self.obstacle, &action) {
+            let (failure, reason) = (OrderFailure::Obstructed(cause), cause.to_string());
+            return self.tell(KeeperEvent::OrderFailed { name, incarnation, failure, reason });
         }
         let index = self.processes.iter().position(|p| p.name == name).expect("a known process");
         match action {

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Int64Array};
-use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Int64Type, i256};
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -15,8 +14,10 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
 };
 
-use super::float_sum::FloatSum;
-use super::sum::{float_state, float_state_value, merge_float_states};
+use super::distinct_rows::DistinctRows;
+use super::moments::{MomentGroups, Statistic};
+use super::one_group::{OneGroup, SlidingGroups, passes};
+use super::ordered::rows_field;
 
 /// Digits that an average has more than its argument.
 const MORE_DIGITS: i8 = 9;
@@ -79,34 +80,33 @@ impl AggregateUDFImpl for ExactAverage {
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        let sum = match scale_of(args.input_fields[0].data_type()) {
-            Some(scale) => {
-                let decimal = DataType::Decimal128(MAX_PRECISION, scale);
-                Arc::new(Field::new(format!("{}[sum]", args.name), decimal, true))
-            }
-            None => float_state(args.name),
+        if args.is_distinct {
+            return Ok(vec![rows_field(args.name)]);
+        }
+        let Some(scale) = scale_of(args.input_fields[0].data_type()) else {
+            return Ok(Statistic::Average.state_fields(args.name));
         };
-        Ok(vec![sum, Arc::new(Field::new(format!("{}[count]", args.name), DataType::Int64, true))])
+        let sum = Field::new(format!("{}[sum]", args.name), DataType::Decimal128(MAX_PRECISION, scale), true);
+        let count = Field::new(format!("{}[count]", args.name), DataType::Int64, true);
+        Ok(vec![Arc::new(sum), Arc::new(count)])
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let scale = scale_of(args.expr_fields[0].data_type());
         if args.is_distinct {
-            return plan_err!("avg(DISTINCT …) is not supported; take the average of a SELECT DISTINCT");
+            return Ok(Box::new(DistinctRows::new(args.expr_fields, move || Ok(of_one_group(scale)))?));
         }
-        match scale_of(args.expr_fields[0].data_type()) {
-            Some(scale) => Ok(Box::new(One(DecimalAverages::new(scale)))),
-            None => Ok(Box::<FloatAverage>::default()),
-        }
+        Ok(of_one_group(scale))
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
-        !args.is_distinct && scale_of(args.expr_fields[0].data_type()).is_some()
+        !args.is_distinct
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn GroupsAccumulator>> {
         match scale_of(args.expr_fields[0].data_type()) {
             Some(scale) => Ok(Box::new(DecimalAverages::new(scale))),
-            None => exec_err!("avg of floats has no grouped form"),
+            None => Ok(Box::new(MomentGroups::new(Statistic::Average))),
         }
     }
 
@@ -116,6 +116,13 @@ impl AggregateUDFImpl for ExactAverage {
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
         AggregateOrderSensitivity::Insensitive
+    }
+}
+
+fn of_one_group(scale: Option<i8>) -> Box<dyn Accumulator> {
+    match scale {
+        Some(scale) => Box::new(OneGroup(DecimalAverages::new(scale))),
+        None => Box::new(OneGroup(MomentGroups::new(Statistic::Average))),
     }
 }
 
@@ -162,11 +169,6 @@ impl DecimalAverages {
         Ok(())
     }
 
-    fn resize(&mut self, groups: usize) {
-        self.sums.resize(groups, 0);
-        self.counts.resize(groups, 0);
-    }
-
     fn sum_type(&self) -> DataType {
         DataType::Decimal128(MAX_PRECISION, self.scale)
     }
@@ -177,10 +179,6 @@ impl DecimalAverages {
         }
         ratio(sum, count, result_scale(self.scale) - self.scale).map(Some)
     }
-}
-
-fn is_in(filter: Option<&BooleanArray>, row: usize) -> bool {
-    filter.is_none_or(|f| f.is_valid(row) && f.value(row))
 }
 
 impl GroupsAccumulator for DecimalAverages {
@@ -194,7 +192,7 @@ impl GroupsAccumulator for DecimalAverages {
         self.resize(total_num_groups);
         let values = values[0].as_primitive::<Decimal128Type>();
         for (row, (&group, value)) in groups.iter().zip(values.iter()).enumerate() {
-            if let Some(value) = value.filter(|_| is_in(filter, row)) {
+            if let Some(value) = value.filter(|_| passes(filter, row)) {
                 self.add(group, value, 1)?;
             }
         }
@@ -230,7 +228,7 @@ impl GroupsAccumulator for DecimalAverages {
 
     fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
         let values = values[0].as_primitive::<Decimal128Type>();
-        let kept = |row: usize| values.is_valid(row) && is_in(filter, row);
+        let kept = |row: usize| values.is_valid(row) && passes(filter, row);
         let sums: Decimal128Array = (0..values.len()).map(|row| kept(row).then(|| values.value(row))).collect();
         let counts: Int64Array = (0..values.len()).map(|row| Some(i64::from(kept(row)))).collect();
         Ok(vec![Arc::new(sums.with_data_type(self.sum_type())), Arc::new(counts)])
@@ -241,67 +239,20 @@ impl GroupsAccumulator for DecimalAverages {
     }
 }
 
-/// The same for a single group.
-#[derive(Debug)]
-struct One(DecimalAverages);
-
-impl Accumulator for One {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.0.update_batch(values, &vec![0; values[0].len()], None, 1)
+impl SlidingGroups for DecimalAverages {
+    fn resize(&mut self, groups: usize) {
+        self.sums.resize(groups.max(self.sums.len()), 0);
+        self.counts.resize(self.sums.len(), 0);
     }
 
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.0.merge_batch(states, &vec![0; states[0].len()], 1)
+    fn remove(&mut self, values: &[ArrayRef]) -> Result<()> {
+        self.resize(1);
+        values[0].as_primitive::<Decimal128Type>().iter().flatten().try_for_each(|value| self.add(0, -value, -1))
     }
 
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.0.resize(1);
-        let sum = ScalarValue::Decimal128(Some(self.0.sums[0]), MAX_PRECISION, self.0.scale);
-        Ok(vec![sum, ScalarValue::Int64(Some(self.0.counts[0]))])
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        self.0.resize(1);
-        let value = self.0.result(self.0.sums[0], self.0.counts[0])?;
-        Ok(ScalarValue::Decimal128(value, MAX_PRECISION, result_scale(self.0.scale)))
-    }
-
-    fn size(&self) -> usize {
-        size_of_val(self) + GroupsAccumulator::size(&self.0)
-    }
-}
-
-/// The average of floats.
-#[derive(Debug, Default)]
-struct FloatAverage {
-    sum: FloatSum,
-    count: i64,
-}
-
-impl Accumulator for FloatAverage {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let values = cast(&values[0], &DataType::Float64)?;
-        let values = values.as_primitive::<datafusion::arrow::datatypes::Float64Type>();
-        self.count += (values.len() - values.null_count()) as i64;
-        values.iter().flatten().for_each(|value| self.sum.add(value));
-        Ok(())
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.count += states[1].as_primitive::<Int64Type>().iter().flatten().sum::<i64>();
-        merge_float_states(&mut self.sum, &states[0])
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(vec![float_state_value(&self.sum), ScalarValue::Int64(Some(self.count))])
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::Float64((self.count > 0).then(|| self.sum.value() / self.count as f64)))
-    }
-
-    fn size(&self) -> usize {
-        size_of_val(self) + self.sum.size()
+    fn first_result(&mut self) -> Result<ScalarValue> {
+        let value = self.result(self.sums[0], self.counts[0])?;
+        Ok(ScalarValue::Decimal128(value, MAX_PRECISION, result_scale(self.scale)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `distinct_count(value)`: `count(DISTINCT value)` in one step.
+//! `distinct_count(value)`: `count(DISTINCT value)` in one step; also by the name of `approx_distinct`, which is exact here.
 //!
 //! DataFusion turns a lone `count(DISTINCT x)` into two groupings one after the other. That scales better, but nothing
 //! is known of a group before all rows are in. In one step the count only ever grows, so a condition such as
@@ -6,16 +6,16 @@
 
 mod groups;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::Result;
-use datafusion::functions_aggregate::count::count_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, SetMonotonicity, Signature, Volatility,
 };
 
+use super::count::Count;
 use crate::machine_words::keys;
 use groups::DistinctGroups;
 
@@ -28,13 +28,18 @@ pub(super) struct DistinctCount {
 
 impl DistinctCount {
     pub(super) fn new() -> Self {
-        Self { signature: Signature::any(1, Volatility::Immutable), count: count_udaf() }
+        Self { signature: Signature::any(1, Volatility::Immutable), count: Arc::new(AggregateUDF::from(Count::new())) }
     }
 }
 
 impl AggregateUDFImpl for DistinctCount {
     fn name(&self) -> &str {
         "distinct_count"
+    }
+
+    fn aliases(&self) -> &[String] {
+        static ALIASES: LazyLock<Vec<String>> = LazyLock::new(|| vec!["approx_distinct".to_owned()]);
+        &ALIASES
     }
 
     fn signature(&self) -> &Signature {
@@ -59,6 +64,10 @@ impl AggregateUDFImpl for DistinctCount {
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         self.count.accumulator(AccumulatorArgs { is_distinct: true, ..args })
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        self.count.inner().create_sliding_accumulator(AccumulatorArgs { is_distinct: true, ..args })
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {

@@ -1,4 +1,4 @@
-//! SQL functions of our own, beside DataFusion's.
+//! SQL functions of our own, beside DataFusion's or in their place.
 //!
 //! | function | result |
 //! |---|---|
@@ -9,18 +9,47 @@
 //! | `year_of(text)` | the year of an odd date: its first run of four digits |
 //! | `exact_percentile(value, p)` | of n values in ascending order, the one at floor(p·n), counted from 0 |
 //! | `distinct_count(value)` | as `count(DISTINCT value)`, in one step, so that rows can be sent early |
-//! | `avg(value)`, `sum(value)` | exact: the same result in whatever order the rows come |
+//! | `sum`, `avg`, `count`, `min`, `max`, `bool_*`, `bit_*` | exact: the same in whatever order rows come, also DISTINCT, also over frames that slide; what does not fit is an error |
+//! | `stddev`, `var_*`, `covar_*`, `corr`, `regr_*` | exact sums, rounded once at the end |
+//! | `median`, `percentile_cont`, `approx_*` | exact; the middle of whole numbers and decimals is a decimal |
+//! | `array_agg`, `string_agg`, `first_value`, `last_value`, `nth_value`, `any_value` | ties in their order are settled by the values; without an order, ascending by the values |
+//! | `sin` … `tanh`, `exp`, `ln`, `log`, `power`, `cbrt`, `sqrt` | floats, the same bits on every machine |
+//! | `md5(text)`, `sha224(text)` … `sha512(text)`, `digest(text, 'sha256')` | digests as hexadecimal text |
+//! | `a / b`, `a * b` of decimals; `SIMILAR TO`; `LIKE … ESCAPE` | put in by the planner (`plan/exact.rs`) |
 //!
-//! All are functions of their arguments alone, and null for null.
+//! All are functions of their arguments alone, and null for null. Which functions are offered at all, and why their results
+//! are always the same, is in `offered.rs` (aggregates and windows) and `scalars.rs`.
 
 mod average;
+mod bits;
+mod count;
+mod decimals;
+mod digest;
 mod distinct;
+mod distinct_rows;
+mod dyadic;
+mod exponential;
+mod extreme;
+mod far_times;
 mod float_sum;
 mod kept;
+mod lone_value;
+mod math;
+mod moments;
+mod offered;
+mod one_group;
+mod ordered;
 mod percentile;
+mod quantile;
+mod scalars;
+mod share;
+mod similar;
 mod single_value;
+mod statistics;
 mod sum;
 mod text;
+mod whole_sum;
+mod windows;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +57,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
+pub(crate) use decimals::{divide, exact_scale, is_long_product, multiply};
 pub(crate) use kept::kept;
+pub(crate) use lone_value::{only_value, two_values};
+#[cfg(test)]
+pub(crate) use offered::aggregate_named;
+pub(crate) use offered::{
+    is_offered, is_offered_in_windows, is_offered_window, merges_in_any_order, settles_ties_by_value,
+};
+pub(crate) use scalars::is_offered_scalar;
+pub(crate) use similar::{like_pattern, similar_to};
 pub(crate) use single_value::single_value;
 
 /// Functions that cost microseconds per row: they run after every cheap filter and after joins.
@@ -60,10 +98,19 @@ pub fn register(context: &SessionContext) {
     for function in text::all() {
         context.register_udf(ScalarUDF::new_from_shared_impl(function));
     }
-    context.register_udaf(AggregateUDF::from(percentile::ExactPercentile::new()));
-    context.register_udaf(AggregateUDF::from(distinct::DistinctCount::new()));
-    context.register_udaf(AggregateUDF::from(average::ExactAverage::new()));
-    context.register_udaf(AggregateUDF::from(sum::ExactSum::new()));
+    for function in far_times::all() {
+        context.register_udf(function);
+    }
+    for function in math::all() {
+        context.register_udf(ScalarUDF::from(function));
+    }
+    for function in digest::all() {
+        context.register_udf(ScalarUDF::from(function));
+    }
+    for function in offered::aggregates() {
+        context.register_udaf(Arc::unwrap_or_clone(function));
+    }
+    windows::register(context);
 }
 
 /// The single instance of the scalar subquery's guard.

@@ -9,7 +9,9 @@ use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
-use datafusion::physical_expr::expressions::Literal;
+
+use super::ordered::{percentile_of_rows, rows_field};
+use super::share::Share;
 
 /// An exact percentile: no interpolation, no approximation, ties decided by the values alone.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -46,58 +48,24 @@ impl AggregateUDFImpl for ExactPercentile {
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        if args.is_distinct {
+            return Ok(vec![rows_field(args.name)]);
+        }
         let item = Field::new_list_field(args.input_fields[0].data_type().clone(), true);
         Ok(vec![Arc::new(Field::new(format!("{}[values]", args.name), DataType::List(Arc::new(item)), true))])
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        let share = args.exprs.get(1).and_then(|e| e.downcast_ref::<Literal>());
-        let Some(share) = share else {
-            return plan_err!(
-                "the second argument of exact_percentile must be a plain number from 0 to 1, such as 0.9"
-            );
-        };
-        let share = Share::new(share.value())?;
+        let share = Share::of(self.name(), &args)?;
+        if args.is_distinct {
+            return percentile_of_rows(&args, share);
+        }
         let data_type = args.expr_fields[0].data_type().clone();
         Ok(Box::new(Values { share, data_type, arrays: Vec::new() }))
     }
-}
 
-/// A share as a fraction of whole numbers: 0.9 is 9/10, not the nearest binary number.
-#[derive(Debug, Clone, Copy)]
-struct Share {
-    over: u128,
-    under: u128,
-}
-
-impl Share {
-    fn new(value: &ScalarValue) -> Result<Self> {
-        let text = match value {
-            ScalarValue::Float64(Some(p)) => p.to_string(),
-            ScalarValue::Float32(Some(p)) => p.to_string(),
-            value if !value.is_null() => {
-                let text = value.cast_to(&DataType::Utf8)?;
-                match text {
-                    ScalarValue::Utf8(Some(text)) => text,
-                    _ => String::new(),
-                }
-            }
-            _ => String::new(),
-        };
-        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-        let digits = format!("{whole}{fraction}");
-        match digits.parse::<u128>() {
-            Ok(over) if fraction.len() <= 18 && over <= 10u128.pow(fraction.len() as u32) => {
-                Ok(Self { over, under: 10u128.pow(fraction.len() as u32) })
-            }
-            _ => plan_err!("the share of exact_percentile must be from 0 to 1, such as 0.9; found {value}"),
-        }
-    }
-
-    /// floor(share · n), and at most the last place.
-    fn place(self, n: usize) -> usize {
-        let place = self.over * n as u128 / self.under;
-        (place as usize).min(n - 1)
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        percentile_of_rows(&args, Share::of(self.name(), &args)?)
     }
 }
 

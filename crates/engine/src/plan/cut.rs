@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{JoinType, Result, internal_err};
-use datafusion::physical_expr::{EquivalenceProperties, Partitioning};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, Partitioning};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -195,8 +196,8 @@ impl Cutter {
         let sender = &self.stages[usize::from(edge.0)];
         let received = EdgeExec::new(edge, sender.plan.schema(), exchange.properties().output_partitioning());
         let mut plan: Plan = Arc::new(received.knowing(known_of(sender)));
-        if let Some(order) = exchange.properties().output_ordering() {
-            let sort = SortExec::new(order.clone(), plan).with_fetch(exchange.fetch());
+        if let Some(order) = promised_order(exchange) {
+            let sort = SortExec::new(order, plan).with_fetch(exchange.fetch());
             plan = Arc::new(sort.with_preserve_partitioning(!single));
         } else if let Some(fetch) = exchange.fetch() {
             plan = Arc::new(GlobalLimitExec::new(plan, 0, Some(fetch)));
@@ -319,14 +320,25 @@ impl Cutter {
     }
 }
 
-/// What is known of the rows of a stage: columns that are equal, or the same in all rows. What holds per partition holds
-/// for all if there is only one.
+/// What is known of the rows of a stage: columns that are equal, or the same in all rows. What holds per partition holds for all
+/// only if there is one task of the stage, and one partition in it: a union of constants keeps its branches apart.
 fn known_of(stage: &Stage) -> EquivalenceProperties {
-    let mut known = stage.plan.properties().equivalence_properties().clone();
-    if !matches!(stage.tasks, TaskSet::Single(_)) {
+    let properties = stage.plan.properties();
+    let mut known = properties.equivalence_properties().clone();
+    let is_one = matches!(stage.tasks, TaskSet::Single(_)) && properties.output_partitioning().partition_count() == 1;
+    if !is_one {
         known.clear_per_partition_constants();
     }
     known
+}
+
+/// The order that an exchange promises. What it knows of its rows may hold for each of its inputs only (a column that is the same
+/// in all rows of each), so an exchange that merges is asked what it merges by.
+fn promised_order(exchange: &Plan) -> Option<LexOrdering> {
+    if let Some(merge) = exchange.downcast_ref::<SortPreservingMergeExec>() {
+        return Some(merge.expr().clone());
+    }
+    exchange.properties().output_ordering().cloned()
 }
 
 /// What a stage shares with an equal one. Two equal branches of a UNION ALL both count, so rows that are an answer are
@@ -436,9 +448,6 @@ fn compaction(plan: &Plan, edge: StageId) -> Result<Option<Plan>> {
 
 /// Whether parts of the aggregation may be merged in any order.
 pub(crate) fn merges_in_any_order(aggregate: &AggregateExec) -> bool {
-    const ORDER_FREE: [&str; 11] =
-        ["count", "distinct_count", "sum", "min", "max", "avg", "bool_and", "bool_or", "bit_and", "bit_or", "bit_xor"];
-    aggregate.group_expr().is_single()
-        && !aggregate.group_expr().is_empty()
-        && aggregate.aggr_expr().iter().all(|e| ORDER_FREE.contains(&e.fun().name()) && !e.is_distinct())
+    let merges = |e: &Arc<AggregateFunctionExpr>| crate::functions::merges_in_any_order(e.fun()) && !e.is_distinct();
+    aggregate.group_expr().is_single() && !aggregate.group_expr().is_empty() && aggregate.aggr_expr().iter().all(merges)
 }

@@ -3,17 +3,21 @@
 //! DataFusion pushes every filter as far down as it can, so that `is_english(text)` would look at every review before
 //! the join throws most of them away. A condition that calls a dear function therefore becomes a node of its own, above
 //! the cheap conditions of the same WHERE, and stays above the joins that the WHERE stands above.
+//!
+//! The same goes for a condition that can fail: `WHERE b.kind = 'ratio' AND a.y / a.z > 1` is not to divide what the join
+//! leaves out.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::catalog::Session;
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchemaRef, Result, internal_err};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DFSchemaRef, Result, internal_err};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     Expr, Extension, Filter, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore,
 };
@@ -21,6 +25,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
+use super::fallible::may_fail;
+use super::subquery_value::is_subquery;
 use crate::functions::is_dear;
 
 /// A condition that calls a dear function.
@@ -81,11 +87,13 @@ pub(super) fn dear_filters_last(plan: LogicalPlan) -> Result<LogicalPlan> {
         // A subquery that refers to the query around it becomes a join, for which its filters must be plain.
         let correlated = !node.all_out_ref_exprs().is_empty();
         let LogicalPlan::Filter(filter) = node else { return Ok(Transformed::no(node)) };
-        if correlated || !is_dear(&filter.predicate) {
+        let (schema, joins) = (Arc::clone(filter.input.schema()), is_above_join(&filter.input));
+        let comes_last = |condition: &Expr| is_dear(condition) || (joins && fails_alone(condition, &schema));
+        if correlated || !split_conjunction(&filter.predicate).into_iter().any(comes_last) {
             return Ok(Transformed::no(LogicalPlan::Filter(filter)));
         }
         let (dear, cheap): (Vec<Expr>, Vec<Expr>) =
-            split_conjunction_owned(filter.predicate).into_iter().partition(is_dear);
+            split_conjunction_owned(filter.predicate).into_iter().partition(comes_last);
         let mut input = Arc::unwrap_or_clone(filter.input);
         if let Some(cheap) = conjunction(cheap) {
             input = LogicalPlan::Filter(Filter::try_new(cheap, Arc::new(input))?);
@@ -95,6 +103,27 @@ pub(super) fn dear_filters_last(plan: LogicalPlan) -> Result<LogicalPlan> {
         Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
     })?;
     Ok(split.data)
+}
+
+/// Whether the rows of a plan come from a join, as they are.
+fn is_above_join(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Join(_) => true,
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Extension(_) => plan.inputs().into_iter().any(is_above_join),
+        _ => false,
+    }
+}
+
+/// Whether a condition can fail and asks for columns of one table only, so that it could be pushed below a join. (Others are part of
+/// the join, or make it one.)
+fn fails_alone(condition: &Expr, schema: &DFSchema) -> bool {
+    let tables: BTreeSet<Option<String>> =
+        condition.column_refs().iter().map(|column| column.relation.as_ref().map(ToString::to_string)).collect();
+    let asks = condition.exists(|e| Ok(is_subquery(e))).expect("the visitor never fails");
+    tables.len() == 1 && !asks && may_fail(condition, schema)
 }
 
 /// DataFusion's planner, which also knows dear filters.

@@ -4,57 +4,39 @@
 //!   behind a function that the optimizer does not look into.
 //! - `ratio > 0.5`: numbers written with a point are decimals, because money is; a float that meets one would become a decimal
 //!   of few digits, or fail to. As elsewhere in SQL, it is the decimal that becomes a float.
-//! - `a IS DISTINCT FROM b AND c`: the parser takes `b AND c` for the right side. That is refused.
+//! - `a / b` of decimals: its quotient has four digits more and is cut off. Ours has enough of them and is rounded. Products
+//!   get no more digits than leave room for the number.
+//! - `a SIMILAR TO b`: see [`super::similar`]. Orders of aggregates: see [`super::row_order`].
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, DecimalType, Field};
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Union, cast, lit};
-use datafusion::sql::parser::Statement;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr as SqlExpr, visit_expressions};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Union, cast, lit};
 
-use crate::functions::kept;
+use super::alike::alike;
+use super::row_order::same_rows;
+use super::similar::standard_pattern;
+use crate::functions::{divide, exact_scale, is_long_product, kept, multiply};
 
-/// Functions whose result is one of their arguments, all of one type.
-const CHOOSING: [&str; 6] = ["coalesce", "greatest", "least", "nullif", "nvl", "nvl2"];
-
-/// Refuses what would be understood otherwise than it is meant.
-pub(super) fn check_distinct_from(statement: &Statement) -> Result<()> {
-    let Statement::Statement(statement) = statement else { return Ok(()) };
-    let found = visit_expressions(statement.as_ref(), |expr| match expr {
-        SqlExpr::IsDistinctFrom(_, right) | SqlExpr::IsNotDistinctFrom(_, right) if is_logical(right) => {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    if found.is_continue() {
-        return Ok(());
-    }
-    let message = "IS [NOT] DISTINCT FROM would take the AND or OR that follows for its right side; \
-                   put it into parentheses: (a IS DISTINCT FROM b) AND …";
-    Err(DataFusionError::Plan(message.to_owned()))
-}
-
-/// Whether it is a conjunction or disjunction that stands without parentheses.
-fn is_logical(expr: &SqlExpr) -> bool {
-    use BinaryOperator::{And, Or, Xor};
-    matches!(expr, SqlExpr::BinaryOp { op: And | Or | Xor, .. })
-}
-
-/// The same plan, in which casts stay and floats are compared as floats.
+/// The same plan, in which casts stay, floats are compared as floats, and so on.
 pub(super) fn exact(plan: LogicalPlan) -> Result<LogicalPlan> {
     let plan = plan.transform_up_with_subqueries(|node| {
+        let node = same_rows(node)?.data;
         let schema = merge_schema(&node.inputs());
         let names = NamePreserver::new(&node);
-        let node = node.map_expressions(|expr| {
+        let rewrite = |expr: Expr| {
             let name = names.save(&expr);
             let rewritten = expr.transform_up(|expr| rewritten(expr, &schema))?;
             Ok(rewritten.update_data(|expr| name.restore(expr)))
+        };
+        let node = node.map_expressions(|expr| match expr {
+            // Each of its expressions is a column by itself, and has the name.
+            Expr::GroupingSet(_) => expr.map_children(rewrite),
+            expr => rewrite(expr),
         })?;
         // What is below may have other types now.
         node.map_data(|node| match node {
@@ -91,37 +73,42 @@ fn union_of_floats(union: Union) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Union(Union { inputs, ..union }))
 }
 
-fn rewritten(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let mut expr = match standard_pattern(expr) {
+        Ok(standard) => return Ok(Transformed::yes(standard)),
+        Err(expr) => expr,
+    };
     let loses = |expr: &Expr, to: &DataType| expr.get_type(schema).is_ok_and(|from| drops_digits(&from, to));
     match &mut expr {
         Expr::Cast(cast) if loses(&cast.expr, cast.field.data_type()) => return Ok(Transformed::yes(kept(expr))),
         Expr::TryCast(cast) if loses(&cast.expr, cast.field.data_type()) => return Ok(Transformed::yes(kept(expr))),
         _ => {}
     }
-    let mut alike: Vec<Vec<&mut Expr>> = Vec::new();
-    match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, right, .. }) => alike.push(vec![left, right]),
-        Expr::Between(between) => alike.push(vec![&mut between.expr, &mut between.low, &mut between.high]),
-        Expr::InList(list) => alike.push(std::iter::once(&mut *list.expr).chain(&mut list.list).collect()),
-        Expr::Case(case) => {
-            let (whens, mut thens): (Vec<_>, Vec<_>) =
-                case.when_then_expr.iter_mut().map(|(when, then)| (&mut **when, &mut **then)).unzip();
-            thens.extend(case.else_expr.as_deref_mut());
-            alike.push(thens);
-            if let Some(compared) = case.expr.as_deref_mut() {
-                alike.push(std::iter::once(compared).chain(whens).collect());
-            }
-        }
-        Expr::ScalarFunction(call) if CHOOSING.contains(&call.func.name()) => {
-            alike.push(call.args.iter_mut().collect());
-        }
-        _ => {}
-    }
     let mut any = false;
-    for exprs in alike {
+    for exprs in alike(&mut expr) {
         any |= make_floats(exprs, schema)?;
     }
-    Ok(if any { Transformed::yes(expr) } else { Transformed::no(expr) })
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Divide, right })
+            if decimal_types(&left, &right, schema).is_some() =>
+        {
+            Ok(Transformed::yes(divide(*left, *right)))
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Multiply, right })
+            if decimal_types(&left, &right, schema).is_some_and(|(left, right)| is_long_product(&left, &right)) =>
+        {
+            Ok(Transformed::yes(multiply(*left, *right)))
+        }
+        expr => Ok(if any { Transformed::yes(expr) } else { Transformed::no(expr) }),
+    }
+}
+
+/// The types of both sides, if one is a decimal and the other a decimal or a whole number.
+fn decimal_types(left: &Expr, right: &Expr, schema: &DFSchema) -> Option<(DataType, DataType)> {
+    let (left, right) = (left.get_type(schema).ok()?, right.get_type(schema).ok()?);
+    let is_exact = |data_type: &DataType| exact_scale(data_type).is_some() || data_type.is_null();
+    let are_decimals = is_exact(&left) && is_exact(&right) && (scale(&left).is_some() || scale(&right).is_some());
+    are_decimals.then_some((left, right))
 }
 
 fn drops_digits(from: &DataType, to: &DataType) -> bool {

@@ -65,7 +65,7 @@ const STATEMENTS: [&str; 45] = [
 ];
 
 /// Words that other dialects have and this one spells differently.
-const ELSEWHERE: [(&str, &str); 18] = [
+const ELSEWHERE: [(&str, &str); 24] = [
     ("year", "extract(year FROM x)"),
     ("month", "extract(month FROM x)"),
     ("day", "extract(day FROM x)"),
@@ -82,6 +82,12 @@ const ELSEWHERE: [(&str, &str); 18] = [
     ("group_concat", "string_agg(x, ',')"),
     ("listagg", "string_agg(x, ',')"),
     ("datediff", "a - b"),
+    ("date_diff", "a - b"),
+    ("age", "a - b"),
+    ("mod", "a % b"),
+    ("variance", "var_samp(x)"),
+    ("approx_count_distinct", "count(DISTINCT x)"),
+    ("last_day", "date_trunc('month', x) + INTERVAL '1 month' - INTERVAL '1 day'"),
     ("getdate", "a date such as DATE '2024-12-31'"),
     ("regexp_matches", "regexp_like(x, pattern)"),
 ];
@@ -424,6 +430,32 @@ fn shortened(text: &str) -> String {
         && let Some(column) = rest.split('"').nth(1)
     {
         return format!("{column} must be in GROUP BY, or inside an aggregate function such as max({column})");
+    }
+    if let Some(rest) = text.strip_prefix("Physical plan does not support logical expression ") {
+        let what = rest.split('(').next().unwrap_or(rest);
+        return match what {
+            "ScalarSubquery" | "Exists" | "InSubquery" | "OuterReferenceColumn" => {
+                "a subquery that asks for columns of the query around it is tied to it \
+                by equalities only (inner.a = outer.b), without LIMIT or OFFSET; write it as a join"
+                    .to_owned()
+            }
+            other => format!("{other} cannot stand here"),
+        };
+    }
+    // What the parser made of it is not for the user.
+    if let Some((what, _)) = text.split_once(['(', '{']).filter(|_| text.contains("Span(Location")) {
+        let what = what.trim_start_matches("Unsupported ast node in sqltorel: ").trim();
+        return format!("{what} is not understood");
+    }
+    if text.starts_with("Unsupported LIMIT expression") || text.starts_with("Unsupported OFFSET expression") {
+        return "LIMIT and OFFSET take a number that is known without reading any data".to_owned();
+    }
+    if let Some((function, rest)) = text.split_once(" user-defined coercion failed with")
+        && rest.contains("Fail to find the coerced type")
+        && let Some(types) = rest.split(" argument types '").nth(1).and_then(|types| types.split('\'').next())
+    {
+        let name = function.strip_prefix("Function ").unwrap_or(function);
+        return format!("the function {name} does not take these types together: {types}; cast them to one");
     }
     let Some((function, errors)) = text.split_once(" failed to match any signature, errors: ") else {
         return text.to_owned();

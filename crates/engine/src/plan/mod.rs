@@ -7,24 +7,42 @@
 //! The plan is made as if there were several partitions, so that it says where rows must move; there it is cut (see
 //! [`cut`]). Planning is deterministic: every process makes the same stages with the same numbers from the same text.
 
+mod alike;
+mod barrier;
 mod cut;
 mod dear;
 pub mod describe;
+mod dialect;
+mod distinct_on;
 mod early;
 mod exact;
+mod fallible;
 mod forget;
+mod grouping;
+mod guard;
+mod hoist;
 mod key;
+mod lazy;
+mod microseconds;
 mod mistake;
 mod needs;
+mod number;
+mod offered;
 mod order;
 mod provider;
 mod pure;
+mod row_order;
 mod session;
+mod similar;
+mod single_distinct;
 pub(crate) mod source;
 mod sql;
+mod statement;
 mod subquery;
+mod subquery_value;
 mod text;
 mod top;
+mod window_order;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -10,9 +10,12 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use tenaz_core::TableId;
 
 use super::dear::Planner;
-use super::forget::ForgetAboveGroupingSets;
+use super::forget::{ForgetAboveGroupingSets, ForgetBranchConstants, UnionsAsTheyAre};
+use super::guard::{GuardedConditions, ProjectionsAboveFilters, WithoutBarriers};
 use super::provider::WorkloadTable;
+use super::single_distinct;
 use super::top::TopOfEach;
+use super::window_order::TotalWindowOrders;
 use crate::functions;
 use crate::workload::Workload;
 use crate::{Error, limits};
@@ -53,15 +56,22 @@ pub(crate) fn config() -> SessionConfig {
 pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
     let rules = PhysicalOptimizer::new().rules.into_iter().filter(|rule| !UNWANTED_RULES.contains(&rule.name()));
     let rules = rules.flat_map(|rule| -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-        // This one comes right before rows are moved and sorted where they must be.
-        if rule.name() == "WindowTopN" {
-            return vec![Arc::new(TopOfEach), Arc::new(ForgetAboveGroupingSets)];
+        match rule.name() {
+            // This one comes right before rows are moved and sorted where they must be.
+            "WindowTopN" => {
+                vec![Arc::new(TopOfEach), Arc::new(ForgetAboveGroupingSets), Arc::new(ForgetBranchConstants)]
+            }
+            "EnsureRequirements" => vec![rule, Arc::new(UnionsAsTheyAre)],
+            "ProjectionPushdown" => vec![Arc::new(ProjectionsAboveFilters), rule, Arc::new(WithoutBarriers)],
+            // The last one, which checks the plan.
+            "SanityCheckPlan" => vec![Arc::new(GuardedConditions), Arc::new(TotalWindowOrders), rule],
+            _ => vec![rule],
         }
-        vec![rule]
     });
     let state = SessionStateBuilder::new()
         .with_config(config())
         .with_default_features()
+        .with_optimizer_rules(single_distinct::rules())
         .with_physical_optimizer_rules(rules.collect())
         .with_query_planner(Arc::new(Planner))
         .build();

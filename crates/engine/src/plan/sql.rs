@@ -10,10 +10,17 @@ use datafusion::prelude::SessionContext;
 use futures::FutureExt;
 
 use super::dear::dear_filters_last;
-use super::exact::{check_distinct_from, exact};
+use super::distinct_on::first_of_each;
+use super::exact::exact;
+use super::grouping::grouping_arguments;
+use super::guard::guard_filtered_aggregates;
+use super::hoist::hoist_subqueries;
+use super::microseconds::microseconds;
 use super::mistake::{check_statement, wrong};
+use super::offered::check_offered;
 use super::order::total_orders;
 use super::pure::check_pure;
+use super::statement::parse;
 use super::subquery::guard_scalar_subqueries;
 use crate::Error;
 use crate::workload::{Query, Workload};
@@ -36,8 +43,7 @@ async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSq
     let state = context.state();
     // Blanks in front stay: places in the text count from its start.
     let sql = query.sql.trim_end().trim_end_matches(';');
-    let statement = state.sql_to_statement(sql, &state.config().options().sql_parser.dialect)?;
-    check_distinct_from(&statement)?;
+    let statement = parse(sql, state.config().options().sql_parser.recursion_limit.get())?;
     let logical = state.statement_to_plan(statement).await?;
     if !matches!(
         logical,
@@ -60,7 +66,10 @@ async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSq
         return Err(DataFusionError::Plan("only queries (SELECT …, WITH …, VALUES …) can be asked".to_owned()));
     }
     check_pure(&logical)?;
-    let logical = guard_scalar_subqueries(dear_filters_last(exact(logical)?)?)?;
+    check_offered(&logical)?;
+    let logical = grouping_arguments(exact(microseconds(logical)?)?)?;
+    let logical = hoist_subqueries(first_of_each(guard_filtered_aggregates(logical)?)?)?;
+    let logical = guard_scalar_subqueries(dear_filters_last(logical)?)?;
     let (logical, has_order) = total_orders(logical)?;
     let optimized = state.optimize(&logical)?;
     // Only now are the types final: the two sides of a UNION may have had different ones.

@@ -1,10 +1,10 @@
 //! SQL as text: tokens and their places, several queries in one text, words that SQL keeps for itself.
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, SelectItem, SetExpr, Statement, TableFactor};
-use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace};
 
+use super::dialect::Sql;
 use super::mistake::pointed;
 use crate::Error;
 use crate::limits::{MAX_NAME, MAX_SQL_BYTES};
@@ -15,7 +15,7 @@ const TITLE_CHARS: usize = 100;
 
 /// All tokens of a text, comments and spaces included.
 pub(super) fn tokens(sql: &str) -> Result<Vec<TokenWithSpan>, TokenizerError> {
-    Tokenizer::new(&PostgreSqlDialect {}, sql).tokenize_with_location()
+    Tokenizer::new(&Sql, sql).tokenize_with_location()
 }
 
 /// Whether the token is more than a space or a comment.
@@ -121,7 +121,7 @@ fn is_table(sql: &str, name: &str) -> bool {
 }
 
 fn select(sql: &str) -> Option<Box<datafusion::sql::sqlparser::ast::Select>> {
-    let statement = Parser::parse_sql(&PostgreSqlDialect {}, sql).ok()?.pop()?;
+    let statement = Parser::parse_sql(&Sql, sql).ok()?.pop()?;
     let Statement::Query(query) = statement else { return None };
     match *query.body {
         SetExpr::Select(select) => Some(select),

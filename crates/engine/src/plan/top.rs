@@ -23,6 +23,8 @@ use datafusion::physical_plan::sorts::partitioned_topk::{PartitionedTopKExec, Wi
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowUDFExpr};
 use datafusion::scalar::ScalarValue;
 
+use super::window_order::longer;
+
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Puts a top-k under a window function of which only the first k rows are wanted.
@@ -68,7 +70,15 @@ fn top_under(node: &Plan) -> Result<Option<Plan>> {
     let ascending = keys.iter().map(|key| PhysicalSortExpr::new_default(Arc::clone(key)));
     let Some(all) = LexOrdering::new(ascending.chain(order.iter().cloned())) else { return Ok(None) };
     // A column that stands twice is in the order once: then keys and order can no longer be told apart.
-    if keys.is_empty() || order.is_empty() || all.len() != keys.len() + order.len() {
+    if keys.is_empty() || all.len() != keys.len() + order.len() {
+        return Ok(None);
+    }
+    let all = match kind {
+        // Which of equal rows are the first is said by their other columns.
+        WindowFnKind::RowNumber => longer(all.iter().cloned(), window.input()).unwrap_or(all),
+        WindowFnKind::Rank => all,
+    };
+    if all.len() == keys.len() {
         return Ok(None);
     }
     let top = PartitionedTopKExec::try_new(Arc::clone(window.input()), all, keys.len(), most, kind)?;

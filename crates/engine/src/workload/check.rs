@@ -1,7 +1,6 @@
 //! From the file's text to a [`Workload`], with every mistake named by line and cure.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use tenaz_csv::{Column, Header, Kind, Layout};
 use toml::Spanned;
@@ -44,13 +43,13 @@ pub(super) fn parse(file: &str, text: &str, read_sql: ReadSql<'_>) -> Result<Wor
 }
 
 /// The text being read: turns a place in it into an error.
-struct Here<'a> {
+pub(super) struct Here<'a> {
     file: &'a str,
     text: &'a str,
 }
 
 impl Here<'_> {
-    fn wrong(&self, span: Range<usize>, problem: impl Into<String>, cure: impl Into<String>) -> Error {
+    pub(super) fn wrong(&self, span: Range<usize>, problem: impl Into<String>, cure: impl Into<String>) -> Error {
         let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
         let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
         Error::Workload { file: self.file.to_owned(), line, problem: problem.into(), cure: cure.into() }
@@ -97,7 +96,7 @@ impl Here<'_> {
         Ok(text.clone())
     }
 
-    fn one_of<T: Copy>(
+    pub(super) fn one_of<T: Copy>(
         &self,
         what: &str,
         value: Option<&Spanned<String>>,
@@ -157,7 +156,9 @@ impl Here<'_> {
             },
         };
         let columns = self.columns(entry)?;
-        Ok(Table { name, files, role, layout: Arc::new(Layout { columns, delimiter, header }) })
+        let layout = Layout { columns, delimiter, header };
+        let format = self.format(entry, &layout)?;
+        Ok(Table { format, ..Table::new(name, files, role, layout) })
     }
 
     fn columns(&self, entry: &TableEntry) -> Result<Vec<Column>, Error> {

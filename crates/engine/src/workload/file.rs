@@ -23,6 +23,16 @@ pub(super) struct TableEntry {
     pub(super) role: Option<Spanned<String>>,
     pub(super) header: Option<Spanned<String>>,
     pub(super) delimiter: Option<Spanned<String>>,
+    pub(super) encoding: Option<Spanned<String>>,
+    pub(super) quote: Option<Spanned<String>>,
+    pub(super) escape: Option<Spanned<String>>,
+    pub(super) comment: Option<Spanned<String>>,
+    pub(super) skip: Option<u64>,
+    pub(super) skip_spaces: Option<bool>,
+    pub(super) line_end: Option<Spanned<String>>,
+    pub(super) columns_by_name: Option<bool>,
+    pub(super) drop_repeated_headers: Option<bool>,
+    pub(super) lenient: Option<bool>,
     pub(super) columns: Spanned<Vec<ColumnEntry>>,
 }
 
@@ -39,6 +49,11 @@ pub(super) struct ColumnEntry {
     pub(super) nulls: Vec<String>,
     pub(super) yes: Option<Spanned<Vec<String>>>,
     pub(super) no: Option<Spanned<Vec<String>>>,
+    /// Its name in the files, where that is another.
+    pub(super) header: Option<String>,
+    pub(super) decimal_mark: Option<Spanned<String>>,
+    pub(super) group_mark: Option<Spanned<String>>,
+    pub(super) date_order: Option<Spanned<String>>,
 }
 
 #[derive(Debug, Deserialize)]

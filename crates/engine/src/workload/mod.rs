@@ -3,6 +3,7 @@
 mod bundled;
 mod check;
 mod file;
+mod format;
 mod kind;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tenaz_core::WorkloadText;
-use tenaz_csv::Layout;
+use tenaz_csv::{Header, Layout};
+use tenaz_source::{Dialect, FileFormat};
 
 use crate::Error;
 use crate::limits::MAX_SQL_BYTES;
@@ -38,6 +40,20 @@ pub struct Table {
     pub role: Role,
     /// The shape of a record.
     pub layout: Arc<Layout>,
+    /// How the files are written.
+    pub format: FileFormat,
+}
+
+impl Table {
+    /// A table whose files are canonical CSV, as the layout says.
+    pub fn new(name: String, files: Vec<String>, role: Role, layout: Layout) -> Self {
+        let format = FileFormat {
+            dialect: Dialect::with_delimiter(layout.delimiter),
+            has_header: layout.header != Header::Absent,
+            ..FileFormat::default()
+        };
+        Self { name, files, role, layout: Arc::new(layout), format }
+    }
 }
 
 /// A question.

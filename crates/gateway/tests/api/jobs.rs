@@ -5,7 +5,7 @@ use tenaz_cluster::Patience;
 use tenaz_core::{Log, Partition};
 
 use crate::common::worker::{Worker, id};
-use crate::common::{create, eventually, shop, with_broker};
+use crate::common::{create, eventually, shop, soon, with_broker};
 
 #[test]
 fn the_same_key_gives_the_same_job_at_every_gateway() {
@@ -140,7 +140,31 @@ fn a_cancelled_job_ends_and_a_deleted_one_leaves_nothing() {
 }
 
 #[test]
-fn a_job_lives_as_long_as_somebody_follows_it() {
+fn waiting_for_an_answer_does_not_keep_a_job_without_data() {
+    with_broker(async |deployment| {
+        let patience = Patience { idle: Duration::from_secs(1), results: Duration::from_secs(600) };
+        let worker = Worker::join_with(&deployment, patience).await;
+        let gateway = deployment.gateway_with(|settings| settings.patience = patience).await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        let mut rows = gateway.open("GET", &format!("/v1/jobs/{job}/results/large"), b"").await;
+        let mut rejects = gateway.open("GET", &format!("/v1/jobs/{job}/rejects"), b"").await;
+        let mut events = gateway.open("GET", &format!("/v1/jobs/{job}/events"), b"").await;
+        for stream in [&mut rows, &mut rejects] {
+            let last = soon("the end of a stream", stream.line()).await.unwrap();
+            assert!(last.starts_with(r#"{"error":{"code":"expired""#), "{last}");
+        }
+        let mut last = soon("an event", events.event()).await.unwrap();
+        while last.0 != "end" {
+            last = soon("an event", events.event()).await.unwrap();
+        }
+        assert_eq!(last.2["state"], "expired");
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_job_lives_as_long_as_its_client_asks_about_it() {
     with_broker(async |deployment| {
         let patience = Patience { idle: Duration::from_secs(2), results: Duration::from_secs(600) };
         let worker = Worker::join_with(&deployment, patience).await;

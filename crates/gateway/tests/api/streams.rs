@@ -3,8 +3,11 @@ use std::time::Duration;
 
 use datafusion::arrow::ipc::reader::StreamReader;
 use serde_json::{Value, json};
+use tenaz_cluster::{IndexedRows, ResultIndex};
 use tenaz_core::TableId;
+use tenaz_core::limits::OFFSET_JUMP;
 
+use crate::common::http::Client;
 use crate::common::worker::Worker;
 use crate::common::{create, eventually, shop, with_broker};
 
@@ -56,6 +59,95 @@ fn rows_appear_while_data_is_uploaded_and_the_end_is_explicit_in_every_format() 
         let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
         assert_eq!(state["results"], json!({"queries": end.queries, "tables": end.tables}));
         assert_eq!((&state["progress"]["records"], &state["progress"]["rejected"]), (&json!(5), &json!(1)));
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+/// Messages of results logs that a gateway has read.
+async fn results_messages(gateway: &Client) -> u64 {
+    let metrics = gateway.get("/metrics").await.text();
+    let line = metrics.lines().find_map(|line| line.strip_prefix("tenaz_results_messages_total "));
+    line.unwrap_or_else(|| panic!("no such metric: {metrics}")).parse().unwrap()
+}
+
+#[test]
+fn a_done_job_with_many_chunks_is_asked_about_without_reading_their_accounts() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let first = deployment.gateway().await;
+        let job = create(&first, &shop(&["large"])).await;
+        let mut index = ResultIndex { queries: vec![IndexedRows::default()], ..ResultIndex::default() };
+        const MANY: u64 = 4 * OFFSET_JUMP;
+        worker.write_rows(&job, 0, &[(11, "tea")]).await;
+        index.queries[0].note(0, 1);
+        worker.write_accounts(&job, 2..1 + MANY).await;
+        worker.write_rejects(&job, TableId(0), 1 + MANY, &[(3, "not_int")]).await;
+        index.rejects.note(MANY, 1);
+        worker.write_accounts(&job, 2 + MANY..1 + 2 * MANY).await;
+        worker.write_rows(&job, 1, &[(12, "milk"), (13, "mug")]).await;
+        index.queries[0].note(2 * MANY, 2);
+        worker.write_accounts(&job, 1 + 2 * MANY..3 * MANY).await;
+        index.read_to = 3 * MANY;
+        let end = worker.finish_with(&job, 3, Some(index)).await;
+        let done = || async { first.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"] == "done" };
+        eventually("the job is done", done).await;
+
+        // A gateway that has just come, and knows nothing but the registry.
+        let gateway = deployment.gateway().await;
+        let line = gateway.get("/v1/jobs").await.ok(200)["jobs"][0].clone();
+        assert_eq!(line["progress"]["chunks"], line["progress"]["chunks_known"], "{line}");
+        assert_eq!((&line["state"], &line["progress"]["records"]), (&json!("done"), &json!(5)));
+        assert_eq!(results_messages(&gateway).await, 0, "a list of jobs reads no results");
+        let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
+        assert_eq!(state["results"], json!({"queries": end.queries, "tables": end.tables}));
+        let rows = gateway.get(&format!("/v1/jobs/{job}/results/large?format=csv")).await.text();
+        assert_eq!(rows, "n,item\n11,tea\n12,milk\n13,mug\n# end rows=3 fingerprint=f00d ordered=false\n");
+        let rejects = gateway.get(&format!("/v1/jobs/{job}/rejects?format=csv")).await.text();
+        assert!(rejects.contains("not_int") && rejects.contains("# end rows=1 "), "{rejects}");
+        let read = results_messages(&gateway).await;
+        assert!(read < 10, "{read} messages were read for an end and three messages with rows");
+        gateway.stop().await;
+        first.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn an_index_that_is_wrong_costs_time_and_no_row() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway().await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        worker.write_rows(&job, 0, &[(11, "tea")]).await;
+        worker.write_rows(&job, 1, &[(12, "milk")]).await;
+        // As the owner of the results knew the log before it lost its tail: the second chunk was elsewhere, and so was the end.
+        let mut index = ResultIndex { queries: vec![IndexedRows::default()], ..ResultIndex::default() };
+        index.queries[0].note(0, 1);
+        index.queries[0].note(OFFSET_JUMP * 2, 1);
+        index.read_to = OFFSET_JUMP * 3;
+        worker.finish_with(&job, 2, Some(index)).await;
+        let done = || async { gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"] == "done" };
+        eventually("the job is done", done).await;
+        let path = format!("/v1/jobs/{job}/results/large?format=csv");
+        let all = "n,item\n11,tea\n12,milk\n# end rows=2 fingerprint=f00d ordered=false\n";
+        assert_eq!(gateway.get(&path).await.text(), all);
+
+        // And where the offsets exist, with other messages.
+        let job = create(&gateway, &shop(&["large"])).await;
+        worker.write_accounts(&job, 2..3).await;
+        worker.write_rows(&job, 0, &[(11, "tea")]).await;
+        worker.write_accounts(&job, 3..3 + 2 * OFFSET_JUMP).await;
+        worker.write_rows(&job, 1, &[(12, "milk")]).await;
+        let mut index = ResultIndex { queries: vec![IndexedRows::default()], ..ResultIndex::default() };
+        index.queries[0].note(0, 1);
+        index.queries[0].note(1, 1);
+        index.read_to = 2 * OFFSET_JUMP;
+        worker.finish_with(&job, 2, Some(index)).await;
+        let done = || async { gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"] == "done" };
+        eventually("the job is done", done).await;
+        let path = format!("/v1/jobs/{job}/results/large?format=csv");
+        assert_eq!(gateway.get(&path).await.text(), all);
         gateway.stop().await;
         worker.leave().await;
     });

@@ -2,9 +2,9 @@ use std::io::Write;
 use std::time::Duration;
 
 use serde_json::json;
-use tenaz_cluster::Encoding;
 use tenaz_cluster::limits::QUEUED_CHUNKS;
-use tenaz_core::{TableId, WorkloadText};
+use tenaz_cluster::{Control, Encoding};
+use tenaz_core::{Fact, Promise, TableId, WorkloadText};
 use tenaz_csv::{Chunk, Chunker};
 use tokio::io::AsyncWriteExt;
 
@@ -73,6 +73,55 @@ fn chunks_come_in_any_order_and_repeats_are_harmless() {
         assert_eq!((last.table, last.file.as_str(), last.byte, last.line), (TableId(0), "a b.csv", 7, 3));
         assert_eq!((last.records, payload.as_slice()), (Some(1), &b"13,c\n"[..]));
         gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_number_is_taken_with_one_content_only() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let (gateway, second) = (deployment.gateway().await, deployment.gateway().await);
+        let job = create(&gateway, &shop(&["large"])).await;
+        let table = format!("/v1/jobs/{job}/tables/sales");
+        let chunk = |n: u64| format!("{table}/chunks/{n}");
+        gateway.put(&chunk(0), b"10,a\n").await.ok(200);
+        let as_zstd = second.with("Content-Encoding", "zstd");
+        assert_eq!(as_zstd.put(&chunk(0), &zstd(b"10,a\n")).await.ok(200)["status"], "duplicate", "the same bytes");
+        let plain = gateway.with("Content-Encoding", "identity");
+        for (client, body) in [(&plain, b"10,b\n".to_vec()), (&as_zstd, zstd(b"10,b\n"))] {
+            let conflict = client.put(&chunk(0), &body).await.problem(409, "chunk_conflict");
+            assert_eq!((&conflict["table"], &conflict["chunk"]), (&json!("sales"), &json!(0)));
+            let text = conflict["detail"].as_str().unwrap();
+            assert!(text.contains("chunk 0 of table sales was sent twice with different bytes"), "{text}");
+        }
+        assert_eq!(worker.depth(&job, 0).await, Some(1), "nothing of it was published");
+        let digests = second.get(&format!("{table}/digests")).await.ok(200);
+        let digest = |bytes: &[u8]| json!(tenaz_core::ChunkDigest::of(bytes));
+        assert_eq!((&digests["digests"][0], &digests["digests"][1]), (&digest(b"10,a\n"), &json!(null)));
+        // What the broker has lost must come again as it was.
+        let lost = Fact::Lost { table: TableId(0), chunks: Promise::count(1) };
+        worker.book.tell(&id(&job), &Control::Fact(lost)).await.unwrap();
+        eventually("the loss is known", || async {
+            let missing = gateway.get(&format!("/v1/jobs/{job}/missing?chunks.sales=1")).await.ok(200);
+            missing["tables"][0]["missing"] == json!([[0, 1]])
+        })
+        .await;
+        gateway.put(&chunk(0), b"10,b\n").await.problem(409, "chunk_conflict");
+        assert_eq!(gateway.put(&chunk(0), b"10,a\n").await.ok(200)["status"], "received");
+        // Two gateways at the same moment: whichever writes its receipt later finds out, and the job fails.
+        let (one, two) = (chunk(1), chunk(1));
+        let (one, two) = tokio::join!(gateway.put(&one, b"11,a\n"), second.put(&two, b"11,b\n"));
+        assert!(one.status == 409 || two.status == 409, "{} {}", one.text(), two.text());
+        eventually("the job has failed", || async {
+            gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"] == "failed"
+        })
+        .await;
+        let error = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["error"].clone();
+        assert_eq!(error["code"], "contradiction");
+        assert!(error["text"].as_str().unwrap().contains("chunk 1 of table sales"), "{error}");
+        gateway.stop().await;
+        second.stop().await;
         worker.leave().await;
     });
 }
@@ -169,7 +218,12 @@ fn a_whole_file_is_cut_where_a_client_would_cut_it() {
         let as_zstd = gateway.with("Content-Encoding", "zstd");
         let sent = as_zstd.put(&format!("{table}/files/2"), &zstd(&second)).await.ok(200);
         assert_eq!((&sent["records"], &sent["bytes"]), (&json!(300), &json!(second.len())));
-        gateway.put(&format!("{table}/files/1"), &second).await.problem(409, "contradiction");
+        let other = gateway.put(&format!("{table}/files/1"), &second).await.problem(409, "chunk_conflict");
+        assert_eq!(
+            other["chunk"],
+            json!((1u64 << 32) + cut(&second, 2048).len() as u64 - 1),
+            "the last one is shorter"
+        );
         gateway.put(&format!("{table}/files/0"), &second).await.problem(400, "bad_request");
         let header = gateway.put(&format!("{table}/files/3"), b"n,thing\n1,a\n").await.problem(422, "unprocessable");
         assert!(header["detail"].as_str().unwrap().contains("\"thing\""), "{header}");
@@ -217,6 +271,48 @@ fn a_file_whose_connection_is_cut_is_incomplete_until_it_is_sent_again() {
         assert_eq!(sent["chunks"], chunks);
         assert_eq!((&sent["records"], &sent["missing"]), (&json!(20_000), &json!([])));
         assert_eq!(gateway.put(&format!("{table}/data"), &file).await.ok(200), sent, "the same again");
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+/// Chunks of sales wait in their queue until the items are there.
+#[test]
+fn files_that_wait_for_another_table_leave_it_a_place_and_are_few() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway_with(|settings| settings.limits.files = 1).await;
+        let mut request = shop(&["turnover"]);
+        request["chunk_bytes"] = json!(1024);
+        let job = create(&gateway, &request).await;
+        const BEFORE: u32 = QUEUED_CHUNKS - 24;
+        worker.put_chunks(&job, 1, BEFORE).await;
+        let file = sales_file(20_000);
+        let path = |number: u64| format!("/v1/jobs/{job}/tables/sales/files/{number}");
+        let (client, body, first) = (gateway.client.clone(), file.clone(), path(1));
+        let mut waiting = tokio::spawn(async move { client.put(&first, &body).await });
+        let full = || async { worker.depth(&job, 1).await.unwrap() >= QUEUED_CHUNKS };
+        eventually("the queue of the sales is full", full).await;
+        let sent_back = || async {
+            let refused = gateway.put(&path(2), &file).await.problem(503, "busy");
+            refused["detail"].as_str().unwrap().contains("waits for items")
+        };
+        eventually("a second file is sent back for want of items", sent_back).await;
+        let items = format!("/v1/jobs/{job}/tables/items/data");
+        let taken = || async { gateway.put(&items, b"item,price\na,1.50\n").await.status == 200 };
+        eventually("the items find a place", taken).await;
+        assert!(!waiting.is_finished());
+        // As workers do, once they know the items.
+        let working = async {
+            loop {
+                worker.take_chunks(&job, 1, 64).await;
+            }
+        };
+        let received = tokio::select! {
+            received = &mut waiting => received.unwrap(),
+            () = working => unreachable!("it has no end"),
+        };
+        assert_eq!(received.ok(200)["chunks"], cut(&file, 1024).len());
         gateway.stop().await;
         worker.leave().await;
     });

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, StringViewArray};
+use datafusion::arrow::array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, StringViewArray};
+use datafusion::arrow::datatypes::Int32Type;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use tenaz_cluster::{
-    Book, ChunkHeader, Janitor, Link, Membership, Patience, QueryEnd, ResultEnd, Role, TableEnd, frame, unframe,
+    Book, ChunkHeader, Encoding, Janitor, Link, Membership, Patience, QueryEnd, ResultEnd, ResultIndex, Role, TableEnd,
+    frame, unframe,
 };
-use tenaz_core::{End, Header, JobId, Log, RegistryEvent, Source, StageId, TableId, WorkloadText};
+use tenaz_core::{
+    ChunkDigest, DoneSummary, End, Header, JobId, Lineage, Log, RegistryEvent, Source, StageId, TableId, WorkloadText,
+};
 use tenaz_engine::{Edge, JobPlan, Workload};
 use tenaz_rabbit::Consumer;
-use tenaz_runtime::cluster::{ChunkAccount, RowsHeader, encode};
-use tenaz_runtime::reject_schema;
+use tenaz_runtime::cluster::{ChunkAccount, RejectsPart, RowsHeader, encode};
+use tenaz_runtime::reject_piece_schema;
 
 use super::{DEADLINE, Deployment, SHOP, soon};
 
@@ -57,6 +61,24 @@ impl Worker {
         taken
     }
 
+    /// Puts chunks into a work queue that no gateway knows of.
+    pub(crate) async fn put_chunks(&self, job: &str, wave: usize, count: u32) {
+        let queue = self.link.names().chunks(&id(job), wave);
+        let header = |number: u32| ChunkHeader {
+            table: TableId(0),
+            number: u64::from(number),
+            file: String::new(),
+            byte: 0,
+            line: 1,
+            records: None,
+            encoding: Encoding::Identity,
+            raw_bytes: 0,
+            digest: ChunkDigest::of(&[]),
+        };
+        let putting = (0..count).map(|number| self.link.publish(&queue, "chunk", frame(&header(number), &[]).into()));
+        futures::future::join_all(putting).await.into_iter().for_each(|put| put.unwrap());
+    }
+
     /// How many chunks wait in a work queue; `None` if there is no such queue.
     pub(crate) async fn depth(&self, job: &str, wave: usize) -> Option<u32> {
         let queue = self.link.names().chunks(&id(job), wave);
@@ -76,7 +98,7 @@ impl Worker {
     pub(crate) async fn write_rows(&self, job: &str, chunk: u64, rows: &[(i64, &str)]) {
         let stage = results_stage("large");
         let source = Source::Chunk { table: TableId(0), number: chunk };
-        for message in encode(source, &[(stage, batch(rows))], Default::default()).unwrap() {
+        for message in encode(source, Lineage::default(), &[(stage, batch(rows))], Default::default()).unwrap() {
             self.write(job, "rows", message).await;
         }
     }
@@ -90,16 +112,49 @@ impl Worker {
         writer.finish().unwrap();
         drop(writer);
         let header = RowsHeader {
-            id: Header { source: Source::Chunk { table, number: chunk }, content: 0, part: 0, parts: 1 },
+            id: Header {
+                source: Source::Chunk { table, number: chunk },
+                content: 0,
+                part: 0,
+                parts: 1,
+                lineage: Lineage::default(),
+            },
             batches: Vec::new(),
             account: Some(ChunkAccount { records: 9, accepted: 8, rejected: 1, ..ChunkAccount::default() }),
-            rejects: bytes.len() as u32,
+            rejects: Some(RejectsPart {
+                table: "sales".to_owned(),
+                file: "sales.csv".to_owned(),
+                bytes: bytes.len() as u32,
+            }),
         };
         self.write(job, "rows", frame(&header, &[&bytes])).await;
     }
 
+    /// Writes accounts of chunks without rows or bad records: one message each.
+    pub(crate) async fn write_accounts(&self, job: &str, chunks: std::ops::Range<u64>) {
+        let account = |number: u64| RowsHeader {
+            id: Header {
+                source: Source::Chunk { table: TableId(0), number },
+                lineage: Lineage::default(),
+                content: 0,
+                part: 0,
+                parts: 1,
+            },
+            batches: Vec::new(),
+            account: Some(ChunkAccount { records: 1, accepted: 1, ..ChunkAccount::default() }),
+            rejects: None,
+        };
+        let writing = chunks.map(|number| self.write(job, "rows", frame(&account(number), &[])));
+        futures::future::join_all(writing).await;
+    }
+
     /// Ends a job as the owner of its results does.
     pub(crate) async fn finish(&self, job: &str, rows: u64) -> ResultEnd {
+        self.finish_with(job, rows, None).await
+    }
+
+    /// The same, and says where the rows are.
+    pub(crate) async fn finish_with(&self, job: &str, rows: u64, index: Option<ResultIndex>) -> ResultEnd {
         let query = QueryEnd { name: "large".to_owned(), rows, fingerprint: "f00d".to_owned(), ordered: false };
         let table = TableEnd {
             name: "sales".to_owned(),
@@ -109,9 +164,17 @@ impl Worker {
             reasons: BTreeMap::from([("not_int".to_owned(), 1)]),
             bytes: 50,
         };
-        let end = ResultEnd { queries: vec![query], tables: vec![table] };
+        let summary = DoneSummary {
+            chunks: 2,
+            bytes: 50,
+            records: 5,
+            rejected: 1,
+            answers: 1,
+            end_from: index.as_ref().map_or(0, |index| index.read_to),
+        };
+        let end = ResultEnd { queries: vec![query], tables: vec![table], index };
         self.write(job, "end", serde_json::to_vec(&end).unwrap()).await;
-        self.book.write(&RegistryEvent::Ended { id: id(job), end: End::Done }).await.unwrap();
+        self.book.write(&RegistryEvent::Ended { id: id(job), end: End::Done(summary) }).await.unwrap();
         end
     }
 }
@@ -135,9 +198,10 @@ fn batch(rows: &[(i64, &str)]) -> RecordBatch {
 }
 
 fn reject_batch(lines: &[(i64, &str)]) -> RecordBatch {
-    let text = |text: &str| Arc::new(StringArray::from(vec![text; lines.len()])) as ArrayRef;
     let numbers = Arc::new(Int64Array::from_iter_values(lines.iter().map(|line| line.0))) as ArrayRef;
-    let reasons = Arc::new(lines.iter().map(|line| Some(line.1)).collect::<StringArray>()) as ArrayRef;
-    let columns = vec![text("sales"), text("sales.csv"), numbers.clone(), numbers, text("n"), reasons, text("x,y")];
-    RecordBatch::try_new(reject_schema(), columns).unwrap()
+    let names = Arc::new(lines.iter().map(|_| Some("n")).collect::<DictionaryArray<Int32Type>>()) as ArrayRef;
+    let reasons = Arc::new(lines.iter().map(|line| Some(line.1)).collect::<DictionaryArray<Int32Type>>()) as ArrayRef;
+    let texts = Arc::new(StringArray::from(vec!["x,y"; lines.len()])) as ArrayRef;
+    let columns = vec![numbers.clone(), numbers, names, reasons, texts];
+    RecordBatch::try_new(reject_piece_schema(), columns).unwrap()
 }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use super::{NodeOptions, PrivateNode, files, process};
+use super::{NodeNetwork, NodeOptions, PrivateNode, files, process};
 use crate::{
     error::{Error, Result},
     settings::BrokerSettings,
@@ -18,17 +18,23 @@ impl PrivateCluster {
     /// Starts `size` nodes below `dir` at once and waits until all of them answer and know each other.
     pub async fn start(dir: &Path, size: usize) -> Result<PrivateCluster> {
         let name = |index: usize| format!("tenaz{}", index + 1);
-        let epmd = Arc::new(process::Epmd::start("cluster", &[]).await?);
-        let peers: Vec<String> = (0..size).map(|index| format!("{}@localhost", name(index))).collect();
+        Self::start_with((0..size).map(|index| NodeOptions::new(dir.join(name(index)), name(index))).collect()).await
+    }
+
+    /// Starts nodes with these options, whose names and directories differ, as [`PrivateCluster::start`] does.
+    pub async fn start_with(options: Vec<NodeOptions>) -> Result<PrivateCluster> {
+        let peers: Vec<String> =
+            options.iter().map(|options| format!("{}@{}", options.name, options.network.host())).collect();
         let cookie = files::new_cookie();
-        let mut nodes = Vec::with_capacity(size);
-        for index in 0..size {
-            let options = NodeOptions::new(dir.join(name(index)), name(index));
+        let mut name_servers = NameServers::default();
+        let mut nodes = Vec::with_capacity(options.len());
+        for options in options {
             share_cookie(&options.dir, &cookie).map_err(|error| Error::Node {
-                name: name(index),
+                name: options.name.clone(),
                 detail: format!("cannot write to '{}' ({error}); choose another directory", options.dir.display()),
             })?;
-            nodes.push(PrivateNode::prepare(options, Arc::clone(&epmd), &peers)?);
+            let epmd = name_servers.serving(&options).await?;
+            nodes.push(PrivateNode::prepare(options, epmd, &peers)?);
         }
         let mut cluster = PrivateCluster { nodes };
         for node in &mut cluster.nodes {
@@ -69,6 +75,24 @@ impl PrivateCluster {
             return Ok(());
         }
         Err(first.failed(&format!("{} of {} nodes found each other; start again", running.trim(), self.nodes.len())))
+    }
+}
+
+/// The name servers of a cluster, one in each network.
+#[derive(Default)]
+struct NameServers {
+    running: Vec<(NodeNetwork, Arc<process::Epmd>)>,
+}
+
+impl NameServers {
+    async fn serving(&mut self, options: &NodeOptions) -> Result<Arc<process::Epmd>> {
+        if let Some((_, epmd)) = self.running.iter().find(|(network, _)| *network == options.network) {
+            return Ok(Arc::clone(epmd));
+        }
+        let port = self.running.first().map(|(_, epmd)| epmd.port());
+        let epmd = Arc::new(process::Epmd::start(options, port).await?);
+        self.running.push((options.network.clone(), Arc::clone(&epmd)));
+        Ok(epmd)
     }
 }
 

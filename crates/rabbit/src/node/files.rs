@@ -7,9 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{NodeOptions, ports::Ports};
+use super::{NodeNetwork, NodeOptions, ports::Ports};
 use crate::{
-    error::{Error, Result},
+    error::{Error, NodeObstacle, Result},
     random::random_u64,
 };
 
@@ -23,11 +23,17 @@ const RECORD_NAMES: &str = "spawn(fun()->Record=fun(Again)->\
     filename:basename(File)==\"names.dets\"],\
     timer:sleep(20),Again(Again)end,Record(Record)end).";
 
+/// What is written to find out whether there is room: less than a node needs for its start.
+const ROOM_BYTES: usize = 64 << 10;
+
 #[derive(Debug)]
 pub(super) struct Files {
     dir: PathBuf,
     name: String,
+    network: NodeNetwork,
     record_names: bool,
+    /// Where in its log the present life begins: what stands before it says nothing about this one.
+    life_begins: u64,
 }
 
 impl Files {
@@ -38,14 +44,12 @@ impl Files {
             let detail = "its name must consist of letters, digits, '-' and '_'".to_owned();
             return Err(Error::Node { name: options.name.clone(), detail });
         }
-        let failed = |error: io::Error| Error::Node {
-            name: options.name.clone(),
-            detail: format!("cannot write to '{}' ({error}); choose another directory", options.dir.display()),
-        };
+        let failed = |error: io::Error| cannot_write(&options.name, &options.dir, &error);
         fs::create_dir_all(&options.dir).map_err(failed)?;
         // RabbitMQ changes its working directory, so every path must be absolute.
         let dir = options.dir.canonicalize().map_err(failed)?;
-        let files = Files { dir, name: options.name.clone(), record_names: options.record_names };
+        let (name, network) = (options.name.clone(), options.network.clone());
+        let files = Files { dir, name, network, record_names: options.record_names, life_begins: 0 };
         files.write_all(&configuration(options, ports, peers)).map_err(failed)?;
         Ok(files)
     }
@@ -66,21 +70,22 @@ impl Files {
 
     /// The name by which Erlang knows the node.
     pub(super) fn node_name(&self) -> String {
-        format!("{}@localhost", self.name)
+        format!("{}@{}", self.name, self.network.host())
     }
 
     /// Everything that keeps the node away from other brokers of this machine.
     pub(super) fn environment(&self, ports: &Ports) -> Vec<(&'static str, String)> {
         let path = |name: &str| self.dir.join(name).display().to_string();
-        let mut arguments = "-start_epmd false -kernel inet_dist_use_interface {127,0,0,1}".to_owned();
+        let interface = self.network.erlang_address();
+        let mut arguments = format!("-start_epmd false -kernel inet_dist_use_interface {interface}");
         if self.record_names {
             arguments.push_str(" -eval ");
             arguments.push_str(RECORD_NAMES);
         }
-        vec![
+        let mut environment = vec![
             ("HOME", path("home")),
             ("RABBITMQ_NODENAME", self.node_name()),
-            ("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1".to_owned()),
+            ("RABBITMQ_NODE_IP_ADDRESS", self.network.address.to_string()),
             ("RABBITMQ_NODE_PORT", ports.amqp.to_string()),
             ("RABBITMQ_DIST_PORT", ports.dist.to_string()),
             ("RABBITMQ_MNESIA_BASE", path("mnesia")),
@@ -94,7 +99,11 @@ impl Files {
             // Otherwise Erlang writes it where its user happens to stand.
             ("ERL_CRASH_DUMP", path("log/erl_crash.dump")),
             ("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", arguments),
-        ]
+        ];
+        if self.network.has_long_names() {
+            environment.push(("RABBITMQ_USE_LONGNAME", "true".to_owned()));
+        }
+        environment
     }
 
     /// An entry that only this node's processes have in their environment.
@@ -105,10 +114,43 @@ impl Files {
     /// Where the launcher writes.
     pub(super) fn output_files(&self) -> Result<(File, File)> {
         let create = |name: &str| File::create(self.dir.join("log").join(name));
-        create("stdout").and_then(|stdout| Ok((stdout, create("stderr")?))).map_err(|error| Error::Node {
-            name: self.name.clone(),
-            detail: format!("cannot write to '{}' ({error})", self.dir.display()),
-        })
+        create("stdout")
+            .and_then(|stdout| Ok((stdout, create("stderr")?)))
+            .map_err(|error| cannot_write(&self.name, &self.dir, &error))
+    }
+
+    fn log(&self) -> PathBuf {
+        self.dir.join("log").join(format!("{}.log", self.node_name()))
+    }
+
+    /// A new life is about to begin.
+    pub(super) fn begin_life(&mut self) {
+        self.life_begins = fs::metadata(self.log()).map_or(0, |data| data.len());
+    }
+
+    /// What is in the way of the present life, as its directory and its log show it.
+    pub(super) fn obstacle(&self) -> Option<NodeObstacle> {
+        let has_no_room = self.try_room().err().is_some_and(|error| is_full(&error));
+        if has_no_room || self.life_mentions("enospc") {
+            return Some(NodeObstacle::NoDiskSpace);
+        }
+        self.life_mentions("eaddrinuse").then_some(NodeObstacle::PortTaken)
+    }
+
+    fn try_room(&self) -> io::Result<()> {
+        let path = self.dir.join("room");
+        let written = fs::write(&path, [1; ROOM_BYTES]);
+        // What cannot be removed is small, and is written over the next time.
+        let _ = fs::remove_file(&path);
+        written
+    }
+
+    /// Whether the log of the present life has this word, or what the launcher wrote.
+    fn life_mentions(&self, word: &str) -> bool {
+        let log = fs::read(self.log()).unwrap_or_default();
+        let life = usize::try_from(self.life_begins).ok().and_then(|begin| log.get(begin..)).unwrap_or(&log);
+        let launcher = fs::read(self.dir.join("log/stderr")).unwrap_or_default();
+        contains(life, word) || contains(&launcher, word)
     }
 
     /// The last lines of its log, after what the launcher wrote to stderr.
@@ -135,8 +177,7 @@ impl Files {
         const HEADER_BYTES: u64 = 8;
         let entries = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
         let bytes = |path: &Path| fs::metadata(path).map_or(0, |data| data.len());
-        let streams = self.dir.join("mnesia").join(self.node_name()).join("stream");
-        for index in entries(&streams).flat_map(|stream| entries(&stream)) {
+        for index in entries(&self.streams()).flat_map(|stream| entries(&stream)) {
             let segment = index.with_extension("segment");
             let is_index = index.extension().is_some_and(|extension| extension == "index");
             if is_index && bytes(&index) <= HEADER_BYTES && bytes(&segment) < HEADER_BYTES {
@@ -150,10 +191,9 @@ impl Files {
     /// Whether the directories of Raft servers on disk name these queues, and the coordinator of streams if it exists.
     pub(super) fn has_recorded(&self, quorum_queues: &[&str]) -> bool {
         let queues = self.names("quorum");
-        // The coordinator is created with the first stream, as a directory of its own.
-        let has_streams = fs::read_dir(self.raft("coordination")).is_ok_and(|mut entries| {
-            entries.any(|entry| entry.is_ok_and(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())))
-        });
+        // The coordinator is created with the first stream. Its own directory has no name to know it by, and in version 4 the
+        // broker's metadata have one beside it.
+        let has_streams = fs::read_dir(self.streams()).is_ok_and(|mut entries| entries.next().is_some());
         quorum_queues.iter().all(|queue| contains(&queues, &format!("%2F_{queue}")))
             && (!has_streams || self.knows_streams())
     }
@@ -161,6 +201,11 @@ impl Files {
     /// Whether the coordinator of streams is named on disk.
     pub(super) fn knows_streams(&self) -> bool {
         contains(&self.names("coordination"), "rabbit_stream_coordinator")
+    }
+
+    /// The directory with a directory for each stream.
+    fn streams(&self) -> PathBuf {
+        self.dir.join("mnesia").join(self.node_name()).join("stream")
     }
 
     fn names(&self, system: &str) -> Vec<u8> {
@@ -171,9 +216,17 @@ impl Files {
     fn raft(&self, system: &str) -> PathBuf {
         self.dir.join("mnesia").join(self.node_name()).join(system).join(self.node_name())
     }
+}
 
-    pub(super) fn log_mentions(&self, word: &str) -> bool {
-        self.log_tail(200).contains(word)
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+fn cannot_write(name: &str, dir: &Path, error: &io::Error) -> Error {
+    let (name, detail) = (name.to_owned(), format!("cannot write to '{}' ({error})", dir.display()));
+    match is_full(error) {
+        true => Error::NodeObstructed { name, obstacle: NodeObstacle::NoDiskSpace, detail },
+        false => Error::Node { name, detail: format!("{detail}; choose another directory") },
     }
 }
 
@@ -183,7 +236,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 
 fn configuration(options: &NodeOptions, ports: &Ports, peers: &[String]) -> String {
     let mut lines = vec![
-        format!("listeners.tcp.1 = 127.0.0.1:{}", ports.amqp),
+        format!("listeners.tcp.1 = {}:{}", options.network.address, ports.amqp),
         format!("vm_memory_high_watermark.absolute = {}", options.memory_limit_bytes),
         format!("disk_free_limit.absolute = {}", options.disk_free_limit_bytes),
         "log.console = false".to_owned(),

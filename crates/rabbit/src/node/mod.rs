@@ -1,7 +1,11 @@
 //! Private RabbitMQ nodes: for `tenaz up` and for tests.
 //!
 //! A private node shares nothing with a broker that the machine may run: its own directory, ports, cookie and name
-//! server (epmd), all on 127.0.0.1.
+//! server (epmd), all on 127.0.0.1 (or in a network that a test has made for it, see [`NodeNetwork`]).
+//!
+//! **Which RabbitMQ.** The one that the machine's packages have put in the usual places, or the one whose `rabbitmq-server`,
+//! `rabbitmqctl`, `erl` and `epmd` are in the directory that `TENAZ_RABBITMQ_BIN` names. `scripts/rabbitmq4` makes such a
+//! directory for a RabbitMQ in a root file system of its own. Tests run with 3.10 and 4.3.
 //!
 //! **Nothing stays behind.** A node is two direct children of this process: `epmd` and `beam.smp` (the launcher script
 //! execs it, told so by `detached`). Dropping a node kills both by pid, and everything else that carries its directory
@@ -12,6 +16,7 @@
 
 mod cluster;
 mod files;
+mod network;
 mod ports;
 mod process;
 
@@ -23,11 +28,12 @@ use std::{
 };
 
 pub use cluster::PrivateCluster;
+pub use network::NodeNetwork;
 
 use crate::{
     connection::Connection,
     declare::StreamSpec,
-    error::{Error, Result},
+    error::{Error, NodeObstacle, Result},
     settings::{BrokerSettings, BrokerUrl},
 };
 use files::Files;
@@ -62,6 +68,8 @@ pub struct NodeOptions {
     pub extra_config: Vec<String>,
     /// The AMQP port; `None`: a free one. A node that is to come back after its caller's death needs one that stays.
     pub port: Option<u16>,
+    /// Where it listens.
+    pub network: NodeNetwork,
     /// More entries for the environment of all its processes, by which they can be recognised.
     pub marks: Vec<(String, String)>,
     /// Whether the names of new queues are written to disk at once. RabbitMQ by itself takes up to seconds, and a queue whose
@@ -79,6 +87,7 @@ impl NodeOptions {
             disk_free_limit_bytes: 50 << 20,
             extra_config: Vec::new(),
             port: None,
+            network: NodeNetwork::default(),
             marks: Vec::new(),
             record_names: true,
         }
@@ -100,13 +109,13 @@ impl PrivateNode {
     pub async fn start(options: NodeOptions) -> Result<PrivateNode> {
         let mut attempt = 1;
         loop {
-            let epmd = process::Epmd::start(&options.name, &options.marks).await?;
+            let epmd = process::Epmd::start(&options, None).await?;
             let mut node = Self::prepare(options.clone(), Arc::new(epmd), &[])?;
             match node.restart().await {
                 Ok(()) => return node.make_streams_last().await.map(|()| node),
                 // Someone took a port between our look and the node's bind.
-                Err(_)
-                    if options.port.is_none() && attempt < START_ATTEMPTS && node.files.log_mentions("eaddrinuse") =>
+                Err(Error::NodeObstructed { obstacle: NodeObstacle::PortTaken, .. })
+                    if options.port.is_none() && attempt < START_ATTEMPTS =>
                 {
                     attempt += 1
                 }
@@ -197,7 +206,7 @@ impl PrivateNode {
 
     /// Where it listens, with user and password: `amqp://guest:guest@127.0.0.1:PORT/%2f`.
     pub fn url(&self) -> String {
-        format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.ports.amqp)
+        format!("amqp://guest:guest@{}:{}/%2f", self.options.network.address, self.ports.amqp)
     }
 
     /// Settings with which to connect to it.
@@ -248,14 +257,14 @@ impl PrivateNode {
             tls: false,
             user: "guest".to_owned(),
             password: "guest".to_owned(),
-            host: "127.0.0.1".to_owned(),
+            host: self.options.network.address.to_string(),
             port: self.ports.amqp,
             vhost: "/".to_owned(),
         }
     }
 
     fn command(&self, script: &Path) -> std::process::Command {
-        let mut command = process::clean_command(script);
+        let mut command = process::clean_command(script, &self.options.network);
         command.envs(self.files.environment(&self.ports)).envs(self.epmd.environment());
         command.envs(self.options.marks.iter().cloned());
         command
@@ -265,6 +274,7 @@ impl PrivateNode {
         self.kill_processes();
         self.wait_until_port_closed().await?;
         self.files.mend_streams();
+        self.files.begin_life();
         let mut command = self.command(&process::server_script("rabbitmq-server")?);
         let (stdout, stderr) = self.files.output_files()?;
         // With this the launcher script becomes the broker instead of waiting for it.
@@ -280,7 +290,7 @@ impl PrivateNode {
         settings.connect_timeout = Duration::from_secs(5);
         let deadline = Instant::now() + START_DEADLINE;
         loop {
-            if ports::is_open(self.ports.amqp).await {
+            if ports::is_open(self.options.network.address, self.ports.amqp).await {
                 match Connection::open(&settings, "is the node ready?").await {
                     Ok(connection) => {
                         connection.close().await;
@@ -303,9 +313,10 @@ impl PrivateNode {
 
     async fn wait_until_port_closed(&self) -> Result<()> {
         let deadline = Instant::now() + KILL_DEADLINE;
-        while ports::is_open(self.ports.amqp).await {
+        while ports::is_open(self.options.network.address, self.ports.amqp).await {
             if Instant::now() > deadline {
-                return Err(self.failed(&format!("port {} is still in use after it was killed", self.ports.amqp)));
+                let detail = format!("port {} is in use, and not by this node", self.ports.amqp);
+                return Err(self.obstructed(NodeObstacle::PortTaken, detail));
             }
             tokio::time::sleep(POLL).await;
         }
@@ -329,9 +340,22 @@ impl PrivateNode {
         Error::Node { name: self.options.name.clone(), detail: detail.to_owned() }
     }
 
+    /// Why a node that has ended by itself did so, as far as it can be told.
+    pub fn why_ended(&self) -> Error {
+        self.failed_with_log("it ended by itself")
+    }
+
+    fn obstructed(&self, obstacle: NodeObstacle, detail: String) -> Error {
+        Error::NodeObstructed { name: self.options.name.clone(), obstacle, detail }
+    }
+
     fn failed_with_log(&self, detail: &str) -> Error {
         let log = self.files.log_tail(LOG_LINES_IN_ERRORS);
-        self.failed(&format!("{detail}; the end of its log in '{}' is:\n{log}", self.options.dir.display()))
+        let detail = format!("{detail}; the end of its log in '{}' is:\n{log}", self.options.dir.display());
+        match self.files.obstacle() {
+            Some(obstacle) => self.obstructed(obstacle, detail),
+            None => self.failed(&detail),
+        }
     }
 }
 

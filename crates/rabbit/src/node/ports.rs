@@ -29,8 +29,8 @@ pub(super) fn free_port(node: &str) -> Result<u16> {
 }
 
 /// Whether someone accepts connections there.
-pub(super) async fn is_open(port: u16) -> bool {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+pub(super) async fn is_open(address: Ipv4Addr, port: u16) -> bool {
+    let address = SocketAddr::from((address, port));
     let connect = tokio::net::TcpStream::connect(address);
     matches!(tokio::time::timeout(Duration::from_secs(1), connect).await, Ok(Ok(_)))
 }

@@ -2,6 +2,7 @@
 
 use std::{
     fs, io,
+    net::Ipv4Addr,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -11,7 +12,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
 
-use super::ports;
+use super::{NodeNetwork, NodeOptions, ports};
 use crate::error::{Error, Result};
 
 /// Where packages put the scripts; the ones in `/usr/sbin` would switch to the user `rabbitmq`.
@@ -22,17 +23,20 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
 /// The full path of one of RabbitMQ's scripts. `TENAZ_RABBITMQ_BIN` names their directory if it is unusual.
 pub(super) fn server_script(name: &str) -> Result<PathBuf> {
-    let given = std::env::var_os("TENAZ_RABBITMQ_BIN").map(PathBuf::from);
-    let mut dirs = given.into_iter().chain(SCRIPT_DIRS.iter().map(PathBuf::from));
+    let mut dirs = given_dir().into_iter().chain(SCRIPT_DIRS.iter().map(PathBuf::from));
     let script = dirs.find_map(|dir| Some(dir.join(name)).filter(|script| script.is_file()));
     let script = script.ok_or_else(|| Error::NotInstalled { missing: format!("{}/{name}", SCRIPT_DIRS[0]) })?;
     program("erl")?;
     Ok(script)
 }
 
+fn given_dir() -> Option<PathBuf> {
+    std::env::var_os("TENAZ_RABBITMQ_BIN").map(PathBuf::from)
+}
+
 /// A command that inherits nothing of our environment but the path: an inherited `RABBITMQ_…` would mean another node.
-pub(super) fn clean_command(program: &Path) -> Command {
-    let mut command = Command::new(program);
+pub(super) fn clean_command(program: &Path, network: &NodeNetwork) -> Command {
+    let mut command = network.command(program);
     command.env_clear().env("PATH", search_path()).env("LANG", "C.UTF-8").stdin(Stdio::null());
     command
 }
@@ -82,35 +86,45 @@ fn spawn_bound(command: &mut Command) -> io::Result<Child> {
 #[derive(Debug)]
 pub(super) struct Epmd {
     child: Child,
+    address: Ipv4Addr,
     port: u16,
 }
 
 impl Epmd {
     /// Starts it and waits until it listens: a node that finds none would start a daemon that outlives everyone.
-    pub(super) async fn start(node: &str, marks: &[(String, String)]) -> Result<Epmd> {
-        let failed = |detail: String| Error::Node { name: node.to_owned(), detail };
+    ///
+    /// Nodes look for the name server of another address at the port of their own. So the name servers of a cluster all have
+    /// the same `port`; `None`: a free one.
+    pub(super) async fn start(options: &NodeOptions, port: Option<u16>) -> Result<Epmd> {
+        let (node, network) = (&options.name, &options.network);
+        let failed = |detail: String| Error::Node { name: node.clone(), detail };
         let program = program("epmd")?;
         for _ in 0..EPMD_ATTEMPTS {
-            let port = ports::free_port(node)?;
-            let mut command = clean_command(&program);
-            command.args(["-port", &port.to_string(), "-address", "127.0.0.1"]).envs(marks.iter().cloned());
-            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let port = port.map_or_else(|| ports::free_port(node), Ok)?;
+            let mut command = clean_command(&program, network);
+            command.args(["-port", &port.to_string(), "-address", &network.address.to_string()]);
+            command.envs(options.marks.iter().cloned()).stdout(Stdio::null()).stderr(Stdio::null());
             let child = spawn(command).map_err(|error| failed(format!("epmd did not start: {error}")))?;
-            let mut epmd = Epmd { child, port };
+            let mut epmd = Epmd { child, address: network.address, port };
             let deadline = Instant::now() + EPMD_DEADLINE;
             // It ends at once if someone took the port after our look.
             while matches!(epmd.child.try_wait(), Ok(None)) && Instant::now() < deadline {
-                if ports::is_open(port).await {
+                if ports::is_open(network.address, port).await {
                     return Ok(epmd);
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         }
-        Err(failed("epmd (Erlang's name server) does not listen on 127.0.0.1; check that it runs by hand".to_owned()))
+        let address = network.address;
+        Err(failed(format!("epmd (Erlang's name server) does not listen on {address}; check that it runs by hand")))
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(super) fn environment(&self) -> [(&'static str, String); 2] {
-        [("ERL_EPMD_PORT", self.port.to_string()), ("ERL_EPMD_ADDRESS", "127.0.0.1".to_owned())]
+        [("ERL_EPMD_PORT", self.port.to_string()), ("ERL_EPMD_ADDRESS", self.address.to_string())]
     }
 }
 
@@ -161,8 +175,12 @@ fn send(pid: u32, signal: Signal) {
     }
 }
 
+/// The full path of one of Erlang's programs. A RabbitMQ in an unusual directory may have its own beside it, of a version
+/// that the machine's is not.
 fn program(name: &str) -> Result<PathBuf> {
-    let found = std::env::split_paths(&search_path()).map(|dir| dir.join(name)).find(|path| path.is_file());
+    let path = search_path();
+    let mut dirs = given_dir().into_iter().chain(std::env::split_paths(&path));
+    let found = dirs.find_map(|dir| Some(dir.join(name)).filter(|path| path.is_file()));
     found.ok_or_else(|| Error::NotInstalled { missing: name.to_owned() })
 }
 

@@ -1,7 +1,22 @@
 //! What the tests against a real broker share. They skip, with a message, only where RabbitMQ is not installed.
 #![allow(dead_code, clippy::print_stderr, clippy::unwrap_used)]
 
-use std::{path::PathBuf, sync::OnceLock, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{
+        TcpListener, TcpStream,
+        tcp::{OwnedReadHalf, OwnedWriteHalf},
+    },
+};
 
 use tenaz_rabbit::{
     Backoff, BrokerSettings, Connection, Consumer, Error, Properties, Result,
@@ -10,6 +25,9 @@ use tenaz_rabbit::{
 
 /// Longer than anything takes on a loaded machine; only a bug gets there.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How many channels the shared node allows on one AMQP connection: few, so that a test can use them up.
+pub(crate) const CHANNEL_MAX: usize = 64;
 
 /// A fresh directory below `target`. Those that earlier runs left there are removed.
 pub(crate) fn fresh_dir(name: &str) -> PathBuf {
@@ -61,7 +79,11 @@ pub(crate) fn shared_settings() -> Option<BrokerSettings> {
     static NODE: OnceLock<Option<PrivateNode>> = OnceLock::new();
     let start = || {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(start_node("shared"))
+        let options = NodeOptions::new(fresh_dir("shared"), "shared");
+        runtime.block_on(start_node_with(NodeOptions {
+            extra_config: vec![format!("channel_max = {CHANNEL_MAX}")],
+            ..options
+        }))
     };
     // On a thread of its own, because the caller may be inside a runtime.
     let node = NODE.get_or_init(|| std::thread::spawn(start).join().unwrap());
@@ -116,10 +138,19 @@ pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: 
     }
 }
 
-/// A connection that can be cut as a killed process would cut it: no goodbye, just a closed socket.
+/// A way to the broker that can be cut as a killed process would cut it (no goodbye, just a closed socket), and that can be
+/// slow: [`Cable::delay_answers`], [`Cable::limit_sending`].
 pub(crate) struct Cable {
     pub(crate) settings: BrokerSettings,
+    pace: Arc<Pace>,
     forwarding: tokio::task::JoinHandle<()>,
+}
+
+/// How slow a cable is now. Zero: not at all.
+#[derive(Default)]
+struct Pace {
+    answers_delay_ms: AtomicU64,
+    sending_bytes_per_second: AtomicU64,
 }
 
 impl Cable {
@@ -128,18 +159,52 @@ impl Cable {
         let mut through = settings.clone();
         let broker = through.urls[0].port;
         through.urls[0].port = listener.local_addr().unwrap().port();
-        let forwarding = tokio::spawn(async move {
-            let mut pairs = tokio::task::JoinSet::new();
-            loop {
-                let (mut near, _) = listener.accept().await.unwrap();
-                let mut far = tokio::net::TcpStream::connect(("127.0.0.1", broker)).await.unwrap();
-                pairs.spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
-            }
-        });
-        Cable { settings: through, forwarding }
+        let pace = Arc::new(Pace::default());
+        let forwarding = tokio::spawn(forward(listener, broker, Arc::clone(&pace)));
+        Cable { settings: through, pace, forwarding }
     }
 
     pub(crate) fn cut(self) {
         self.forwarding.abort();
+    }
+
+    /// Whatever the broker says from now on arrives this much later.
+    pub(crate) fn delay_answers(&self, delay: Duration) {
+        self.pace.answers_delay_ms.store(delay.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// From now on each connection takes at most this many bytes a second to the broker.
+    pub(crate) fn limit_sending(&self, bytes_per_second: u64) {
+        self.pace.sending_bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
+    }
+}
+
+async fn forward(listener: TcpListener, broker: u16, pace: Arc<Pace>) {
+    let mut ways = tokio::task::JoinSet::new();
+    loop {
+        let (near, _) = listener.accept().await.unwrap();
+        let far = TcpStream::connect(("127.0.0.1", broker)).await.unwrap();
+        let (from_near, to_near) = near.into_split();
+        let (from_far, to_far) = far.into_split();
+        let sending = Arc::clone(&pace);
+        ways.spawn(carry(from_near, to_far, move |bytes| {
+            let limit = sending.sending_bytes_per_second.load(Ordering::Relaxed);
+            Duration::from_millis((bytes as u64 * 1000).checked_div(limit).unwrap_or(0))
+        }));
+        let answers = Arc::clone(&pace);
+        ways.spawn(carry(from_far, to_near, move |_| {
+            Duration::from_millis(answers.answers_delay_ms.load(Ordering::Relaxed))
+        }));
+    }
+}
+
+/// Carries bytes one way, each piece after its delay.
+async fn carry(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, delay: impl Fn(usize) -> Duration) {
+    let mut piece = vec![0; 64 << 10];
+    while let Ok(bytes @ 1..) = from.read(&mut piece).await {
+        tokio::time::sleep(delay(bytes)).await;
+        if to.write_all(&piece[..bytes]).await.is_err() {
+            return;
+        }
     }
 }

@@ -9,8 +9,9 @@ use tenaz_cluster::{LogMessage, ResultEnd};
 use tenaz_core::{Inbox, Mailbox, Promise, QueryId, Source, StageId, TableId, Topology, Verdict};
 use tenaz_engine::{Edge, JobPlan};
 
-use super::rows::{ChunkAccount, Message, decode};
+use super::rows::decode;
 use crate::Error;
+use crate::job_rows::{ChunkAccount, Message, RejectPiece};
 use crate::row_set::RowSet;
 
 /// The kinds of messages in a results log.
@@ -30,8 +31,8 @@ pub enum ResultEvent {
     Rows(QueryId, RecordBatch),
     /// What became of a chunk's records.
     Account(Source, ChunkAccount),
-    /// Bad records of a chunk.
-    Rejects(Source, RecordBatch),
+    /// Some bad records of a chunk.
+    Rejects(Source, RejectPiece),
     /// All answers are complete.
     End(ResultEnd),
 }

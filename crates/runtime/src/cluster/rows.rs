@@ -1,9 +1,9 @@
 //! Rows as messages, and back.
 //!
 //! A message carries rows of any number of edges, each batch as an Arrow IPC stream, behind a small header. What one task
-//! sends to one log is cut into parts of about a mebibyte; the cut depends on the rows alone.
+//! sends to one log is cut into parts of about a mebibyte; the cut depends on the rows alone. The bad records of a chunk travel
+//! behind its rows in the same way, with the names of table and file once in each message.
 
-use std::collections::BTreeMap;
 use std::io::Cursor;
 
 use datafusion::arrow::ipc::reader::StreamReader;
@@ -13,26 +13,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tenaz_cluster::limits::MESSAGE_BYTES;
 use tenaz_cluster::{frame, unframe};
-use tenaz_core::{Header, Source, StageId};
+use tenaz_core::{Header, Lineage, Source, StageId};
 use tenaz_engine::tight;
 
 use crate::Error;
-
-/// What became of the records of a chunk.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChunkAccount {
-    /// Records that whoever cut the chunk counted.
-    pub records: u64,
-    /// Records that became rows.
-    pub accepted: u64,
-    /// Records that did not.
-    pub rejected: u64,
-    /// Those by reason.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub reasons: BTreeMap<String, u64>,
-    /// Bytes of CSV.
-    pub bytes: u64,
-}
+use crate::job_rows::{ChunkAccount, Message, RejectPiece};
+use crate::limits::REJECT_PIECE_BYTES;
 
 /// The header of a message with rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,70 +30,107 @@ pub struct RowsHeader {
     /// In the results log, for a chunk: what became of its records. In the first part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<ChunkAccount>,
-    /// In the results log, for a chunk: the bytes of its bad records, which follow the batches.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub rejects: u32,
+    /// In the results log, for a chunk: some of its bad records, which follow the batches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejects: Option<RejectsPart>,
 }
 
-fn is_zero(number: &u32) -> bool {
-    *number == 0
+/// Bad records in a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectsPart {
+    /// Their table.
+    pub table: String,
+    /// Their file.
+    pub file: String,
+    /// How many bytes they take. Their columns are those of [`crate::reject_piece_schema`].
+    pub bytes: u32,
 }
 
 /// What a task sends to one log, apart from rows.
-#[derive(Debug, Clone, Default)]
-pub struct Extras {
+#[derive(Default)]
+pub struct Extras<'a> {
     pub(super) account: Option<ChunkAccount>,
-    pub(super) rejects: Option<RecordBatch>,
+    pub(super) rejects: Option<ChunkRejects<'a>>,
 }
 
-/// A message with rows, taken apart.
-#[derive(Debug)]
-pub struct Message {
-    /// Its identity.
-    pub id: Header,
-    /// Its rows.
-    pub rows: Vec<(StageId, RecordBatch)>,
-    /// What became of a chunk's records.
-    pub account: Option<ChunkAccount>,
-    /// The bad ones.
-    pub rejects: Option<RecordBatch>,
+/// The bad records of a chunk.
+pub(super) struct ChunkRejects<'a> {
+    pub(super) table: &'a str,
+    pub(super) file: &'a str,
+    /// In pieces, each made when its turn comes.
+    pub(super) pieces: Box<dyn Iterator<Item = RecordBatch> + 'a>,
+}
+
+/// What one message carries.
+#[derive(Default)]
+struct Part {
+    batches: Vec<(StageId, Vec<u8>)>,
+    rejects: Option<Vec<u8>>,
 }
 
 /// The messages that carry what one task sends to one log: at least one, because the id itself is news.
-pub fn encode(source: Source, rows: &[(StageId, RecordBatch)], extras: Extras) -> Result<Vec<Vec<u8>>, Error> {
-    let mut parts: Vec<Vec<(StageId, Vec<u8>)>> = vec![Vec::new()];
-    let mut room = MESSAGE_BYTES;
-    for (edge, batch) in rows {
-        for piece in pieces(batch) {
-            let bytes = to_ipc(&piece)?;
-            if bytes.len() > room && parts.last().is_some_and(|part| !part.is_empty()) {
-                parts.push(Vec::new());
-                room = MESSAGE_BYTES;
-            }
-            room = room.saturating_sub(bytes.len());
-            if let Some(part) = parts.last_mut() {
-                part.push((*edge, bytes));
-            }
+pub fn encode(
+    source: Source,
+    lineage: Lineage,
+    rows: &[(StageId, RecordBatch)],
+    extras: Extras<'_>,
+) -> Result<Vec<Vec<u8>>, Error> {
+    let Extras { mut account, rejects } = extras;
+    let mut parts = row_parts(rows)?;
+    let names = rejects.as_ref().map(|rejects| (rejects.table, rejects.file));
+    for piece in rejects.into_iter().flat_map(|rejects| rejects.pieces) {
+        let bytes = Some(to_ipc(&piece)?);
+        match parts.last_mut() {
+            Some(last) if has_room_for_rejects(last) => last.rejects = bytes,
+            _ => parts.push(Part { rejects: bytes, ..Part::default() }),
         }
     }
     let count = parts.len() as u32;
     // A message that is alone needs no digest: there is nothing it could be mixed up with.
-    let content = if count == 1 { 0 } else { digest(&parts) };
-    let mut extras = extras;
+    let content = if count == 1 { 0 } else { digest(lineage, &parts) };
     let mut messages = Vec::with_capacity(parts.len());
-    for (index, part) in parts.iter().enumerate() {
-        let rejects = extras.rejects.take().map(|batch| to_ipc(&batch)).transpose()?.unwrap_or_default();
+    for (index, Part { batches, rejects }) in parts.into_iter().enumerate() {
+        let rejects_part = names.zip(rejects.as_ref()).map(|((table, file), bytes)| RejectsPart {
+            table: table.to_owned(),
+            file: file.to_owned(),
+            bytes: bytes.len() as u32,
+        });
         let header = RowsHeader {
-            id: Header { source, content, part: index as u32, parts: count },
-            batches: part.iter().map(|(edge, bytes)| (*edge, bytes.len() as u32)).collect(),
-            account: extras.account.take(),
-            rejects: rejects.len() as u32,
+            id: Header { source, content, part: index as u32, parts: count, lineage },
+            batches: batches.iter().map(|(edge, bytes)| (*edge, bytes.len() as u32)).collect(),
+            account: account.take(),
+            rejects: rejects_part,
         };
-        let mut payload: Vec<&[u8]> = part.iter().map(|(_, bytes)| bytes.as_slice()).collect();
-        payload.push(&rejects);
+        let payload: Vec<&[u8]> = batches.iter().map(|(_, bytes)| bytes.as_slice()).chain(rejects.as_deref()).collect();
         messages.push(frame(&header, &payload));
     }
     Ok(messages)
+}
+
+/// Rows as the parts of an output: at least one.
+fn row_parts(rows: &[(StageId, RecordBatch)]) -> Result<Vec<Part>, Error> {
+    let mut parts = vec![Part::default()];
+    let mut room = MESSAGE_BYTES;
+    for (edge, batch) in rows {
+        for piece in pieces(batch) {
+            let bytes = to_ipc(&piece)?;
+            if bytes.len() > room && parts.last().is_some_and(|part| !part.batches.is_empty()) {
+                parts.push(Part::default());
+                room = MESSAGE_BYTES;
+            }
+            room = room.saturating_sub(bytes.len());
+            if let Some(part) = parts.last_mut() {
+                part.batches.push((*edge, bytes));
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// Whether a piece of bad records fits into this part.
+fn has_room_for_rejects(part: &Part) -> bool {
+    let bytes: usize = part.batches.iter().map(|(_, bytes)| bytes.len()).sum();
+    part.rejects.is_none() && bytes + REJECT_PIECE_BYTES <= MESSAGE_BYTES
 }
 
 /// Takes a message apart. `log` names where it stood, for errors.
@@ -125,7 +148,12 @@ pub fn decode(log: &str, message: &[u8]) -> Result<Message, Error> {
     for (edge, bytes) in batches {
         rows.extend(next(bytes)?.into_iter().map(|batch| (edge, batch)));
     }
-    let rejects = if rejects > 0 { next(rejects)?.into_iter().next() } else { None };
+    let rejects = match rejects {
+        None => None,
+        Some(RejectsPart { table, file, bytes }) => {
+            next(bytes)?.into_iter().next().map(|records| RejectPiece { table, file, records })
+        }
+    };
     Ok(Message { id, rows, account, rejects })
 }
 
@@ -155,12 +183,18 @@ fn from_ipc(bytes: &[u8]) -> Result<Vec<RecordBatch>, Error> {
     Ok(reader.collect::<Result<Vec<_>, _>>()?)
 }
 
-fn digest(parts: &[Vec<(StageId, Vec<u8>)>]) -> u64 {
+fn digest(lineage: Lineage, parts: &[Part]) -> u64 {
     let mut hash = Sha256::new();
-    for (edge, bytes) in parts.iter().flatten() {
-        hash.update(edge.0.to_be_bytes());
-        hash.update((bytes.len() as u64).to_be_bytes());
-        hash.update(bytes);
+    hash.update(lineage.input.to_be_bytes());
+    hash.update(lineage.broadcasts.to_be_bytes());
+    for part in parts {
+        let batches = part.batches.iter().map(|(edge, bytes)| (edge.0, bytes));
+        // No edge has this number: there are at most 4096 stages.
+        for (edge, bytes) in batches.chain(part.rejects.iter().map(|bytes| (u16::MAX, bytes))) {
+            hash.update(edge.to_be_bytes());
+            hash.update((bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        }
     }
     let hash: [u8; 32] = hash.finalize().into();
     u64::from_be_bytes(hash[..8].try_into().expect("eight of them"))
@@ -172,10 +206,14 @@ mod tests {
     use std::sync::Arc;
 
     use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray};
+    use datafusion::arrow::buffer::Buffer;
     use datafusion::arrow::compute::concat_batches;
     use tenaz_core::{Partition, TableId};
+    use tenaz_csv::{Column, Decoder, Kind, Layout};
 
     use super::*;
+    use crate::RejectLine;
+    use crate::rejects::reject_pieces;
 
     fn rows(count: i64) -> RecordBatch {
         let text: StringViewArray = (0..count).map(|n| Some(format!("a text that is long enough {n:>40}"))).collect();
@@ -183,12 +221,17 @@ mod tests {
         RecordBatch::try_from_iter([("n", numbers), ("t", Arc::new(text) as ArrayRef)]).unwrap()
     }
 
+    const LINEAGE: Lineage = Lineage { input: 1, broadcasts: 2 };
     const TASK: Source = Source::Task { stage: StageId(2), partition: Partition(1) };
+
+    fn decoded_lineages_agree(messages: &[Vec<u8>]) -> bool {
+        messages.iter().all(|message| decode("log", message).unwrap().id.lineage == LINEAGE)
+    }
 
     #[test]
     fn a_large_output_travels_in_parts_of_bounded_size_and_comes_back_whole() {
         let all = rows(60_000);
-        let messages = encode(TASK, &[(StageId(2), all.clone())], Extras::default()).unwrap();
+        let messages = encode(TASK, LINEAGE, &[(StageId(2), all.clone())], Extras::default()).unwrap();
         assert!(messages.len() > 3, "{}", messages.len());
         assert!(messages.iter().all(|m| m.len() < 2 * MESSAGE_BYTES));
         let decoded: Vec<Message> = messages.iter().map(|m| decode("log", m).unwrap()).collect();
@@ -197,20 +240,57 @@ mod tests {
         assert!(decoded.iter().all(|m| m.id.parts as usize == messages.len() && m.id.content == decoded[0].id.content));
         let batches: Vec<RecordBatch> = decoded.into_iter().flat_map(|m| m.rows).map(|(_, b)| b).collect();
         assert_eq!(concat_batches(&all.schema(), &batches).unwrap(), all);
-        assert_eq!(encode(TASK, &[(StageId(2), all)], Extras::default()).unwrap(), messages, "same rows, same bytes");
+        assert!(decoded_lineages_agree(&messages));
+        let again = encode(TASK, LINEAGE, &[(StageId(2), all.clone())], Extras::default()).unwrap();
+        assert_eq!(again, messages, "same rows, same bytes");
+        let other = encode(TASK, Lineage::default(), &[(StageId(2), all)], Extras::default()).unwrap();
+        let content = |message: &[u8]| decode("log", message).unwrap().id.content;
+        assert_ne!(content(&other[0]), content(&messages[0]), "parts of two versions never mix");
     }
 
     #[test]
     fn nothing_to_say_is_still_a_message() {
         let source = Source::Chunk { table: TableId(0), number: 5 };
         let account = ChunkAccount { records: 3, accepted: 2, rejected: 1, ..ChunkAccount::default() };
-        let extras = Extras { account: Some(account.clone()), rejects: Some(rows(1)) };
-        let messages = encode(source, &[], extras).unwrap();
+        let extras = Extras { account: Some(account.clone()), rejects: None };
+        let messages = encode(source, LINEAGE, &[], extras).unwrap();
         assert_eq!(messages.len(), 1);
         let message = decode("log", &messages[0]).unwrap();
         assert_eq!((message.id.source, message.id.parts), (source, 1));
         assert_eq!(message.account, Some(account));
-        assert_eq!(message.rejects, Some(rows(1)));
+        assert!(message.rejects.is_none());
         assert!(decode("log", &messages[0][..messages[0].len() - 9]).is_err());
+    }
+
+    /// Two mebibytes of records of two bytes, all of them bad: their messages are bounded, and nothing is lost.
+    #[test]
+    fn bad_records_travel_in_parts_of_bounded_size() {
+        let layout = Arc::new(Layout::new(vec![Column::new("a", Kind::Text), Column::new("b", Kind::Text)]));
+        let data = Buffer::from_vec(b"x\n".repeat(1 << 20));
+        let mut decoder = Decoder::new(Arc::clone(&layout), vec![0]).unwrap();
+        let rejects = decoder.decode(&data, 4, 2).unwrap().rejects;
+        let account = ChunkAccount { records: 1 << 20, rejected: 1 << 20, ..ChunkAccount::default() };
+        let file = "a/file/with/a/long/name.csv";
+        let pieces = Box::new(reject_pieces(&layout, &rejects));
+        let extras = Extras {
+            account: Some(account.clone()),
+            rejects: Some(ChunkRejects { table: "transactions", file, pieces }),
+        };
+        let source = Source::Chunk { table: TableId(0), number: 5 };
+        let messages = encode(source, LINEAGE, &[], extras).unwrap();
+        assert!(messages.len() > 20, "{}", messages.len());
+        assert!(messages.iter().all(|message| message.len() < MESSAGE_BYTES));
+        let bytes: usize = messages.iter().map(Vec::len).sum();
+        assert!(bytes < 40 << 20, "{bytes}");
+        let decoded: Vec<Message> = messages.iter().map(|message| decode("log", message).unwrap()).collect();
+        assert_eq!(decoded[0].account, Some(account));
+        assert!(decoded[1..].iter().all(|message| message.account.is_none()));
+        let mut expected = rejects.iter();
+        for rows in decoded.iter().filter_map(|message| message.rejects.as_ref()).map(|piece| piece.rows().unwrap()) {
+            for line in RejectLine::from_rows(&rows) {
+                assert_eq!(Some(line), expected.next().map(|r| RejectLine::new("transactions", file, &layout, r)));
+            }
+        }
+        assert!(expected.next().is_none());
     }
 }

@@ -1,13 +1,15 @@
 //! One job on this machine.
 //!
 //! ```text
-//!  run ──▶ Job::new ──▶ threads: Job::work ──▶ Job::finish
-//!          (state.rs)    (work.rs: leaf and inner tasks; deliver.rs: where their rows go)
+//!  run ──▶ LocalJob ──▶ threads: LocalJob::work ──▶ LocalJob::finish
+//!          (shell.rs: the shell around `tenaz_core::JobDriver`)
+//!            ├── engine.rs   what is done with rows
+//!            └── chunk.rs    reading, decoding and the leaf task of a chunk
 //! ```
 
-mod deliver;
-mod state;
-mod work;
+mod chunk;
+mod engine;
+mod shell;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,10 +23,8 @@ use tenaz_engine::{JobPlan, Workload};
 use crate::rejects::RejectLine;
 use crate::spool::SpooledRows;
 use crate::{Answer, DataSet, Error, Progress, limits};
-pub(crate) use state::{lock, working_memory};
-pub(crate) use work::guarded;
 
-use state::Job;
+use shell::LocalJob;
 
 /// How to run a job. None of it changes an answer.
 #[derive(Debug, Clone)]
@@ -133,8 +133,7 @@ pub fn run(
     observer: &dyn Observer,
 ) -> Result<Outcome, Error> {
     let started = Instant::now();
-    let job = Job::new(workload, plan, data, options, progress, observer)?;
-    job.add_constant_tasks();
+    let job = LocalJob::new(workload, plan, data, options, progress, observer)?;
     let threads = options.threads.clamp(1, limits::MAX_THREADS);
     std::thread::scope(|scope| {
         for _ in 1..threads {

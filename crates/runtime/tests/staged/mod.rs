@@ -96,8 +96,8 @@ fn quoted(field: Option<&str>) -> String {
 pub fn workload<'q>(tables: &[Rows], queries: impl IntoIterator<Item = &'q str>) -> Workload {
     let tables = tables.iter().map(|table| {
         let columns = table.columns.iter().map(|(name, kind)| Column::new(*name, kind.clone())).collect();
-        let layout = Arc::new(Layout { columns, delimiter: b',', header: Header::Check });
-        Table { name: table.name.to_owned(), files: vec![format!("{}.csv", table.name)], role: table.role, layout }
+        let layout = Layout { columns, delimiter: b',', header: Header::Check };
+        Table::new(table.name.to_owned(), vec![format!("{}.csv", table.name)], table.role, layout)
     });
     let queries = queries.into_iter().enumerate().map(|(index, sql)| Query {
         name: format!("q{index}"),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
+use tenaz_core::{Ending, Incarnation, OutsideCause, ProcessName, ProcessRole};
 
 use self::orders::last_of;
 
@@ -62,6 +62,16 @@ pub enum BackendError {
         /// The program.
         program: PathBuf,
         /// Why.
+        detail: String,
+    },
+    /// Something that is nobody's fault here is in the way, and may pass: a full disk, say.
+    #[error("{what}: {cause} ({detail})")]
+    Obstructed {
+        /// What was tried.
+        what: String,
+        /// What is in the way.
+        cause: OutsideCause,
+        /// The system's words.
         detail: String,
     },
     /// The engine that runs the processes does not answer, or says no.

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use rustix::process::Signal;
 use serde_json::json;
-use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
+use tenaz_core::{Ending, Incarnation, OutsideCause, ProcessName, ProcessRole};
 
 use super::watch::Watch;
 use super::{Backend, BackendError, Found};
@@ -327,7 +327,7 @@ impl Inner {
         }
         // Whatever the records say, nobody gets a double.
         if let Some(head) = census::heads(self.home.id()).into_iter().find(|head| head.name == *name) {
-            let adopted = self.write_adoption(spec, &head).map_err(|error| refused("adopting it", error))?;
+            let adopted = self.write_adoption(spec, &head).map_err(|error| went_wrong("adopting it", &error))?;
             self.follow(&adopted, Life::of(&head));
             return late(format!("incarnation {} runs as pid {}", head.incarnation, head.pid));
         }
@@ -339,7 +339,7 @@ impl Inner {
 
     fn settle(&self, record: Record, ending: Ending) -> Result<Record, BackendError> {
         let settled = self.write_ending(&record.name, record.role, record.incarnation, ending);
-        settled.map_err(|error| refused("writing an ending down", error))
+        settled.map_err(|error| went_wrong("writing an ending down", &error))
     }
 
     fn spawn(
@@ -352,11 +352,15 @@ impl Inner {
         let command = ProcessCommand::new(program, &self.home, &self.config, spec, incarnation);
         let path = self.home.log_path(&spec.name);
         let log = log_file::open(&path, &spec.name, incarnation);
-        let mut log = log.map_err(|error| refused("opening its log", error))?;
+        let mut log = log.map_err(|error| went_wrong("opening its log", &error))?;
         let started = log.try_clone().and_then(|copy| command.spawn(&self.home, copy));
-        let write = |record: &Record| self.records.write(record).map_err(|error| refused("recording a start", error));
+        let write =
+            |record: &Record| self.records.write(record).map_err(|error| went_wrong("recording a start", &error));
         let child = match started {
             Ok(child) => child,
+            Err(error) if OutsideCause::of_error(&error).is_some() => {
+                return Err(went_wrong("starting it", &Error::file("start", &command.program)(error)));
+            }
             Err(error) => {
                 // A life that ended at once, with its reason in the log: so it is counted, and given up in the end.
                 let cannot = BackendError::CannotStart { program: command.program, detail: error.to_string() };
@@ -429,6 +433,14 @@ fn adopted(mut record: Record, head: &Member) -> Record {
         (record.life, record.ended) = (Some(life), None);
     }
     record
+}
+
+/// The error of an order that the system did not let us carry out.
+fn went_wrong(what: &str, error: &Error) -> BackendError {
+    match error.outside_cause() {
+        Some(cause) => BackendError::Obstructed { what: what.to_owned(), cause, detail: error.to_string() },
+        None => refused(what, error),
+    }
 }
 
 fn refused(what: &str, error: impl std::fmt::Display) -> BackendError {

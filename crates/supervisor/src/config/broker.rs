@@ -29,6 +29,11 @@ impl BrokerAddress {
         &self.0
     }
 
+    /// Whether every one of the URLs asks for TLS.
+    pub fn is_encrypted(&self) -> bool {
+        self.0.split(',').all(|url| url.starts_with("amqps://"))
+    }
+
     /// The URLs as people may see them.
     pub fn without_passwords(&self) -> String {
         self.0.split(',').map(without_password).collect::<Vec<_>>().join(",")

@@ -7,6 +7,7 @@ mod broker;
 mod check;
 mod file;
 mod here;
+mod protection;
 mod render;
 mod sections;
 
@@ -362,5 +363,7 @@ impl ProcessSpec {
     }
 }
 
+#[cfg(test)]
+mod effects;
 #[cfg(test)]
 mod tests;

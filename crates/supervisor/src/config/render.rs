@@ -68,7 +68,11 @@ fn sections(out: &mut String, config: &Config) -> std::fmt::Result {
     section(
         "supervision",
         &[
-            ("heartbeat-every", time(supervision.heartbeat_every), "how often a process says that it lives"),
+            (
+                "heartbeat-every",
+                time(supervision.heartbeat_every),
+                "how often a process that supervisors start says that it lives",
+            ),
             ("hang-after", time(supervision.hang_after), "no progress for so long: killed and replaced"),
             ("start-within", time(supervision.start_within), "not ready by then: a failed start"),
         ],
@@ -110,6 +114,9 @@ fn machine(out: &mut String, machine: &Machine) -> std::fmt::Result {
             writeln!(out, "# the units that belong to this cluster; user: of the user's systemd, not the system's")?;
             writeln!(out, "systemd = {{ units = {}, user = {} }}", list(&systemd.units), systemd.user)?;
         }
+    }
+    if machine.back_end != BackEnd::Processes {
+        return Ok(());
     }
     writeln!(out, "worker-options = {}   # more options for each `tenaz worker`", list(&machine.worker_options))?;
     writeln!(out, "gateway-options = {}   # more options for each `tenaz gateway`", list(&machine.gateway_options))

@@ -70,10 +70,17 @@ impl Here<'_> {
         let back_end = self.back_end(cluster, entry)?;
         let workers = entry.workers.as_ref().map_or(0, |w| *w.get_ref());
         let gateways = entry.gateways.iter().map(|g| self.listen(g)).collect::<Result<Vec<_>, _>>()?;
+        let options = [&entry.worker_options, &entry.gateway_options];
         if back_end != BackEnd::Processes && (workers > 0 || !gateways.is_empty()) {
             let kind = back_end.as_str();
             let problem = format!("machine {name:?} counts workers or gateways, but {kind} knows what it has");
             return Err(self.wrong(at, problem, "remove `workers` and `gateways`"));
+        }
+        if let Some(option) = options.iter().find_map(|list| list.first()).filter(|_| back_end != BackEnd::Processes) {
+            let kind = back_end.as_str();
+            let problem = format!("machine {name:?} has options for its processes, but {kind} starts them");
+            let cure = format!("write them where {kind} is told what to start");
+            return Err(self.wrong(option.span(), problem, cure));
         }
         if workers as usize + gateways.len() > MAX_PROCESSES_PER_MACHINE {
             let problem = format!("{workers} workers and {} gateways are too many for one machine", gateways.len());

@@ -135,3 +135,11 @@ fn a_machine_with_processes_needs_a_supervisor_and_a_way_to_the_broker() {
     let far = lonely.replace("127.0.0.2", "10.0.0.9");
     assert!(error(&far).contains("machine \"there\" cannot reach a private node"), "{}", error(&far));
 }
+
+#[test]
+fn options_for_processes_that_others_start_are_refused() {
+    let docker = FULL.replace("back-end = \"processes\"", "back-end = \"docker\"").replace("workers = 2\n", "");
+    let docker = docker.replace("gateways = [\"127.0.0.1:7400\", \"127.0.0.1:7401\"]\n", "");
+    let error = error(&docker);
+    assert!(error.contains("has options for its processes, but docker starts them"), "{error}");
+}

@@ -5,7 +5,7 @@
 
 mod actions;
 mod looks;
-mod reign;
+pub(crate) mod reign;
 mod report;
 mod revive;
 

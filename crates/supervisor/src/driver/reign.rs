@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tenaz_core::{
-    ElectionEvent, Incarnation, Keeper, KeeperEvent, KeeperPolicy, ProcessName, ProcessRole, ProcessState, Term,
+    ElectionEvent, Incarnation, Keeper, KeeperEvent, KeeperPolicy, OrderFailure, ProcessName, ProcessRole,
+    ProcessState, Term,
 };
 use tenaz_vitals::Heard;
 
@@ -25,7 +26,7 @@ pub(super) struct Reign {
     counted: Option<Instant>,
 }
 
-pub(super) fn policy(config: &Config) -> KeeperPolicy {
+pub(crate) fn policy(config: &Config) -> KeeperPolicy {
     let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let (supervision, restarts) = (&config.supervision, &config.restarts);
     KeeperPolicy {
@@ -158,17 +159,24 @@ impl Driver {
         }
         let name = order.name().clone();
         self.note_machine_of(&name);
-        let failed = |tried: bool, reason: String| KeeperEvent::OrderFailed { name, incarnation, tried, reason };
+        let failed =
+            |failure: OrderFailure, reason: String| KeeperEvent::OrderFailed { name, incarnation, failure, reason };
         match result {
             Ok(OrderResult::Done) => self.note_restart(order),
             Ok(OrderResult::Closed) => self.keep(KeeperEvent::Closed),
-            Ok(OrderResult::Fenced(highest)) => self.keep(failed(false, format!("term {highest} leads"))),
-            Ok(OrderResult::OutOfDate(reason)) => self.keep(failed(false, reason)),
+            Ok(OrderResult::Fenced(highest)) => {
+                self.keep(failed(OrderFailure::NotTried, format!("term {highest} leads")));
+            }
+            Ok(OrderResult::OutOfDate(reason)) => self.keep(failed(OrderFailure::NotTried, reason)),
+            Ok(OrderResult::Obstructed(cause, reason)) => {
+                tracing::warn!(process = %order.name(), %cause, reason, "something is in the way of an order");
+                self.keep(failed(OrderFailure::Obstructed(cause), reason));
+            }
             Ok(OrderResult::Failed(reason)) => {
                 tracing::warn!(process = %order.name(), reason, "an order failed");
-                self.keep(failed(true, reason));
+                self.keep(failed(OrderFailure::Failed, reason));
             }
-            Err(reason) => self.keep(failed(false, reason)),
+            Err(reason) => self.keep(failed(OrderFailure::NotTried, reason)),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use tenaz_core::{Incarnation, Keeper, KeeperAction, KeeperEvent, ProcessName, ProcessRole};
+use tenaz_core::{Incarnation, Keeper, KeeperAction, KeeperEvent, OrderFailure, ProcessName, ProcessRole};
 
 use super::{Done, Driver, looks};
 use crate::executor::OrderResult;
@@ -81,15 +81,16 @@ impl Driver {
     }
 
     pub(super) fn on_revived(&mut self, name: ProcessName, incarnation: Incarnation, result: OrderResult) {
-        let (tried, reason) = match result {
-            OrderResult::Done => (false, None),
-            OrderResult::Failed(reason) => (true, Some(reason)),
-            OrderResult::OutOfDate(reason) => (false, Some(reason)),
+        let failed = match result {
+            OrderResult::Done => None,
+            OrderResult::Failed(reason) => Some((OrderFailure::Failed, reason)),
+            OrderResult::Obstructed(cause, reason) => Some((OrderFailure::Obstructed(cause), reason)),
+            OrderResult::OutOfDate(reason) => Some((OrderFailure::NotTried, reason)),
             OrderResult::Closed => return self.revive_tell(KeeperEvent::Closed),
-            OrderResult::Fenced(_) => (false, Some("it needs no term".to_owned())),
+            OrderResult::Fenced(_) => Some((OrderFailure::NotTried, "it needs no term".to_owned())),
         };
-        if let Some(reason) = reason {
-            self.revive_tell(KeeperEvent::OrderFailed { name, incarnation, tried, reason });
+        if let Some((failure, reason)) = failed {
+            self.revive_tell(KeeperEvent::OrderFailed { name, incarnation, failure, reason });
         }
         let here = self.me.machine.clone();
         self.looks.now(&here);

@@ -55,6 +55,18 @@ async fn an_exit_code_is_known_to_every_executor_of_the_machine() {
     );
 }
 
+#[tokio::test]
+async fn a_start_for_which_the_disk_has_no_room_is_obstructed_and_not_a_failed_one() {
+    let cluster = TestCluster::new("wait");
+    let executor = cluster.executor();
+    let log = cluster.home.log_path(&name("worker-1"));
+    std::os::unix::fs::symlink("/dev/full", &log).unwrap();
+    let result = executor.execute(term(1), &start("worker-1", 1)).await;
+    assert!(matches!(&result, OrderResult::Obstructed(OutsideCause::NoDiskSpace, _)), "{result:?}");
+    std::fs::remove_file(&log).unwrap();
+    cluster.start(&executor, "worker-1", 1).await;
+}
+
 /// Whoever looks has read the record of a life that is over by now, and somebody else has begun the next one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_life_that_begins_while_others_look_is_not_called_dead() {

@@ -1,6 +1,5 @@
 //! A process that supervisors keep: this very test program, run again with another task.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use tenaz_core::{Incarnation, ProcessName, ProcessRole, SupervisorId};
@@ -24,6 +23,18 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// The cluster's key and where heartbeats go: a supervisor reads them in the description, others are told.
+fn whom_to_tell(role: ProcessRole) -> (Key, Vec<String>) {
+    if role == ProcessRole::Supervisor {
+        let home = Home::open(".".as_ref()).unwrap();
+        let config = home.config().unwrap();
+        let listen = config.supervisors.iter().map(|known| known.listen.to_string()).collect();
+        return (home.key(&config).unwrap(), listen);
+    }
+    let key = Key::read(variable(command::KEY_FILE).unwrap().as_ref()).unwrap();
+    (key, variable(command::SUPERVISORS).unwrap().split(',').map(str::to_owned).collect())
+}
+
 /// Not a test: what supervisors start. Without a cluster's marks in its environment it does nothing.
 #[test]
 #[ignore = "run by supervisors"]
@@ -42,14 +53,14 @@ fn process() {
         role,
         incarnation: Incarnation(variable(command::INCARNATION).unwrap().parse().unwrap()),
     };
-    let key = Key::read(variable(command::KEY_FILE).unwrap().as_ref()).unwrap();
-    let http: SocketAddr = variable(command::HTTP).unwrap().parse().unwrap();
+    let (key, supervisors) = whom_to_tell(role);
     let settings = VitalsSettings {
         identity: identity.clone(),
         key: Some(key.clone()),
-        supervisors: variable(command::SUPERVISORS).unwrap().split(',').map(str::to_owned).collect(),
+        supervisors,
         every: Duration::from_millis(200),
-        http: Some(http),
+        // A gateway answers questions about itself where it serves clients.
+        http: variable(command::HTTP).map(|http| http.parse().unwrap()),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async move {

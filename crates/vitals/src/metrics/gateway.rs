@@ -18,6 +18,8 @@ pub struct GatewayMetrics {
     pub bytes_in: Counter,
     /// Bytes of results given out.
     pub bytes_out: Counter,
+    /// Messages of results logs that were read: what asking about jobs and fetching answers costs.
+    pub results_messages: Counter,
     /// Chunks taken in: the broker has them.
     pub chunks: Counter,
     /// Connections to the broker made again.
@@ -37,6 +39,7 @@ impl Default for GatewayMetrics {
             request_seconds: Family::new_with_constructor(short_seconds),
             bytes_in: Counter::default(),
             bytes_out: Counter::default(),
+            results_messages: Counter::default(),
             chunks: Counter::default(),
             broker_reconnects: Counter::default(),
             queue_depth: Gauge::default(),
@@ -83,6 +86,7 @@ impl GatewayMetrics {
         );
         let bytes = [("in", &self.bytes_in), ("out", &self.bytes_out)];
         register_counters(to, "bytes", "Bytes of chunks taken in, and of results given out", "direction", &bytes);
+        to.register("results_messages", "Messages of results logs that were read", self.results_messages.clone());
         to.register("chunks", "Chunks taken in: the broker has them", self.chunks.clone());
         to.register("broker_reconnects", "Connections to the broker made again", self.broker_reconnects.clone());
         register_gauges(to, "queue_depth", "What waits", "queue", &[("chunks", &self.queue_depth)]);

@@ -232,6 +232,7 @@ mod tests {
             of(ProcessRole::Gateway),
             [
                 "tenaz_bytes counter",
+                "tenaz_results_messages counter",
                 "tenaz_chunks counter",
                 "tenaz_broker_reconnects counter",
                 "tenaz_queue_depth gauge",

@@ -14,7 +14,7 @@ use crate::commands::up::happenings::{Happenings, sentence};
 use crate::commands::{chaos, down, run, submit, up};
 use crate::process;
 use crate::screen::Screen;
-use crate::supervision_args::{ClusterArgs, UpArgs};
+use crate::supervision_args::{ClusterArgs, DescriptionArgs, UpArgs};
 
 /// How often somebody is struck, on average.
 const STRIKE_EVERY_MS: u64 = 1_000;
@@ -38,7 +38,8 @@ pub(super) fn demo(args: &DemoArgs, screen: &Screen) -> Result<()> {
             () = stop.cancelled() => Err(tenaz_client::Error::Stopped.into()),
         };
         screen.say("\nThe cluster is taken down:");
-        let wish = down::Wish { drain: std::time::Duration::from_secs(2), tells_logs: false, ..down::Wish::default() };
+        let drain = std::time::Duration::from_secs(2);
+        let wish = down::Wish { discards_jobs: true, drain, tells_what_stays: false };
         down::stop_in_order(&started.home, Some(&started.config), wish, screen).await?;
         beaten
     })
@@ -131,13 +132,13 @@ fn fingerprints(out: &Path) -> Result<BTreeMap<String, String>> {
 fn up_args(dir: &Path) -> UpArgs {
     UpArgs {
         cluster: ClusterArgs { cluster: Some(dir.join("cluster")) },
-        workers: Some(3),
-        gateways: Some(2),
-        supervisors: Some(3),
-        broker: None,
-        prefix: None,
-        port: None,
-        threads: Some(1),
+        described: DescriptionArgs {
+            workers: Some(3),
+            gateways: Some(2),
+            supervisors: Some(3),
+            threads: Some(1),
+            ..DescriptionArgs::default()
+        },
         config: None,
         machine: None,
         detach: false,

@@ -139,11 +139,23 @@ fn tables(args: &SubmitArgs, workload: &Workload, plan: &JobPlan) -> Result<Vec<
     let data = DataSet::find(dir, workload, plan)?;
     let files = |table: usize| {
         let files = data.files(table).iter();
-        files.map(|f| SourceFile { path: f.path.clone(), name: f.name.clone(), bytes: f.bytes }).collect()
+        files
+            .map(|f| SourceFile {
+                path: f.path.clone(),
+                name: f.name.clone(),
+                bytes: f.bytes,
+                constants: f.constants(),
+            })
+            .collect()
     };
     let table = |index: usize| {
         let table = &workload.tables[index];
-        TableFiles { name: table.name.clone(), layout: Arc::clone(&table.layout), files: files(index) }
+        TableFiles {
+            name: table.name.clone(),
+            layout: Arc::clone(&table.layout),
+            format: table.format.clone(),
+            files: files(index),
+        }
     };
     Ok(plan.scans.iter().map(|scan| table(usize::from(scan.table.0))).collect())
 }

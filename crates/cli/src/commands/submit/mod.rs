@@ -143,7 +143,6 @@ fn answer(
         target: &case.target,
         stream: stream.as_deref(),
         bad: &bad,
-        args: &args.output,
     };
     hand_out.hand_out(&outcome, case.out, screen)?;
     if !args.keep && delete(gateways, &case.job).is_err() {

@@ -86,31 +86,40 @@ pub(crate) async fn start(args: &UpArgs, dir: &Path, screen: &Screen) -> Result<
     if !running.is_empty() && !unwatched {
         bail!(already_up(&home));
     }
-    let comes_back = unwatched || (!args.describes() && args.config.is_none() && home.config_path().exists());
-    let usage = |error: tenaz_supervisor::ConfigError| Usage(error.to_string());
-    let config = match &args.config {
-        _ if comes_back => Config::read(&home.config_path()).map_err(usage)?,
-        None => describe::describe(args)?,
-        Some(file) => Config::read(file).map_err(usage)?,
+    let before = home.config_path().exists().then(|| Config::read(&home.config_path()));
+    let before = before.transpose().map_err(|error| {
+        let cure = "correct it, or remove it to describe the cluster anew";
+        Usage(format!("{error}; what it says cannot be kept: {cure}"))
+    })?;
+    let config = match (&args.config, &before) {
+        _ if unwatched => home.config()?,
+        (Some(file), _) => Config::read(file).map_err(|error| Usage(error.to_string()))?,
+        (None, before) => describe::describe(&args.described, before.as_ref())?,
     };
+    refuse_less_protection(&home, before.as_ref(), &config)?;
     for warning in config.warnings() {
         screen.say(&format!("note: {warning}"));
     }
     let machine = this_machine(args, &config)?;
     if unwatched {
         screen.say("The cluster runs without supervisors: starting them.");
+        if args.described.mentions_anything() {
+            screen.say("note: it goes on as it is; options can change it after `tenaz down`");
+        }
     } else {
         check_broker(&config, &machine).await?;
         describe::check_ports(&config, &machine)?;
     }
     match &args.config {
-        _ if comes_back => {}
+        _ if unwatched => {}
         // Written by people: it stays as it is.
         Some(file) if std::fs::canonicalize(file).ok() == Some(home.config_path()) => {}
         Some(file) => {
             let key = file.parent().unwrap_or(Path::new("")).join(&config.key_file);
             home.adopt(file, &config, &key)?;
         }
+        // Nothing has changed, so that comments of people stay, too.
+        None if before.as_ref() == Some(&config) => {}
         None => home.write_config(&config)?,
     }
     home.reopen()?;
@@ -118,6 +127,18 @@ pub(crate) async fn start(args: &UpArgs, dir: &Path, screen: &Screen) -> Result<
     let started = Started { home, config, machine, executor, _lock: lock };
     started.revive_supervisors().await?;
     Ok(started)
+}
+
+/// Refuses a description that would let strangers into a cluster that keeps them out.
+fn refuse_less_protection(home: &Home, before: Option<&Config>, after: &Config) -> Result<()> {
+    let lost = before.map(|before| before.protections_lost(after)).unwrap_or_default();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let (dir, file) = (home.dir().display(), home.config_path());
+    let (lost, file) = (lost.join("; "), file.display());
+    let cure = format!("to do that on purpose, change {file} itself, and run `tenaz up --cluster {dir}`");
+    Err(Usage(format!("the cluster in {dir} would lose protection: {lost}. Nothing was changed; {cure}")).into())
 }
 
 /// What is easy to know before anything is started.

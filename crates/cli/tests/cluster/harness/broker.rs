@@ -26,7 +26,16 @@ pub struct Broker {
 impl Broker {
     /// Starts a node; nothing where RabbitMQ is not installed.
     pub fn start(dir: &Path, name: &str) -> Option<Self> {
-        match in_runtime(PrivateNode::start(NodeOptions::new(dir, name))) {
+        Self::start_with(NodeOptions::new(dir, name))
+    }
+
+    /// Starts a node that is not told to write the names of its queues down at once, as a foreign one is not.
+    pub fn start_forgetful(dir: &Path, name: &str) -> Option<Self> {
+        Self::start_with(NodeOptions { record_names: false, ..NodeOptions::new(dir, name) })
+    }
+
+    fn start_with(options: NodeOptions) -> Option<Self> {
+        match in_runtime(PrivateNode::start(options)) {
             Ok(node) => Some(Self { node: Arc::new(Mutex::new(node)) }),
             Err(Error::NotInstalled { .. }) => {
                 eprintln!("skipped: RabbitMQ is not installed (apt-get install rabbitmq-server)");
@@ -68,6 +77,12 @@ impl Broker {
         );
         let text = self.with(|node| in_runtime(node.ctl(&["eval", &asleep])).expect("rabbitmqctl answers"));
         text.trim().parse().unwrap_or_else(|_| panic!("{text}"))
+    }
+
+    /// What the broker says of its queues, for people.
+    pub fn queue_states(&self) -> String {
+        let ask = ["-q", "list_queues", "name", "type", "state", "messages", "consumers"];
+        self.with(|node| in_runtime(node.ctl(&ask)).unwrap_or_else(|error| error.to_string()))
     }
 
     pub fn queues(&self) -> Vec<String> {

@@ -1,8 +1,10 @@
 //! Starts brokers, workers, gateways and clients for one test, and ends exactly those.
 
 mod broker;
+mod cuttable_link;
 mod data;
 mod process;
+mod small_disk;
 mod upped;
 
 use std::path::{Path, PathBuf};
@@ -12,9 +14,14 @@ use std::time::{Duration, Instant};
 
 pub use broker::shared;
 pub use broker::{Broker, in_runtime, shared_broker};
-pub use data::{DataSet, altered, assert_same_results, books, coffee, steam};
+pub use cuttable_link::CuttableLink;
+pub use data::{
+    DataSet, altered, altered_in_the_middle, assert_same_results, books, coffee, long_texts, megabytes_of_bad_records,
+    pairs, short_bad_records, steam,
+};
 pub use process::{Process, Task};
-pub use upped::{Upped, Wanted, find, tenaz, text};
+pub use small_disk::SmallDisk;
+pub use upped::{Upped, Wanted, find, free_port, tenaz, text};
 
 /// Longer than anything takes here, however loaded the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -77,12 +84,26 @@ impl Cluster {
         self
     }
 
-    fn process(&self, name: &str, arguments: &[&str]) -> Process {
+    /// The command line of a process of this deployment.
+    fn line<'a>(&'a self, arguments: &[&'a str]) -> Vec<&'a str> {
         let mut line = vec![arguments[0], "--broker", &self.url, "--prefix", &self.prefix];
-        line.extend(["--log", "info,tenaz_runtime=debug,lapin=off", "--log-format", "json"]);
+        line.extend(["--log", "info,tenaz_runtime=debug,tenaz_gateway=debug,lapin=off", "--log-format", "json"]);
         line.extend(self.keep.iter().map(String::as_str));
         line.extend(&arguments[1..]);
-        Process::start(self.dir.path(), name, &line)
+        line
+    }
+
+    fn process(&self, name: &str, arguments: &[&str]) -> Process {
+        Process::start(self.dir.path(), name, &self.line(arguments))
+    }
+
+    /// One more worker that keeps its temporary files on this disk.
+    pub fn add_worker_on(&mut self, disk: &SmallDisk, options: &[&str]) -> usize {
+        let name = format!("worker-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let line = [&["worker", "--threads", "1"], options].concat();
+        let worker = Process::start_in(self.dir.path(), &name, &self.line(&line), disk.path().to_owned());
+        self.workers.push(worker);
+        self.workers.len() - 1
     }
 
     /// One more worker with one thread, ready to work.
@@ -97,6 +118,18 @@ impl Cluster {
         self.workers.len() - 1
     }
 
+    /// Another worker in the place of one that was killed. It is not waited for.
+    pub fn replace_worker(&mut self, index: usize, faults: &str) {
+        let last = self.add_worker(faults);
+        self.workers.swap_remove(index);
+        debug_assert_eq!(last, self.workers.len());
+    }
+
+    /// Another gateway at the address of one that was killed. It is not waited for.
+    pub fn replace_gateway(&mut self, index: usize, address: &str) {
+        self.gateways[index] = self.start_gateway(&["--listen", address]);
+    }
+
     pub fn wait_for_workers(&self) {
         for worker in &self.workers {
             worker.wait_for_log("the worker is ready");
@@ -109,13 +142,15 @@ impl Cluster {
     }
 
     pub fn add_gateway_with(&mut self, options: &[&str]) -> usize {
-        let name = format!("gateway-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut arguments = vec!["gateway"];
-        arguments.extend(options);
-        let gateway = self.process(&name, &arguments);
+        let gateway = self.start_gateway(options);
         gateway.url();
         self.gateways.push(gateway);
         self.gateways.len() - 1
+    }
+
+    fn start_gateway(&self, options: &[&str]) -> Process {
+        let name = format!("gateway-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.process(&name, &[&["gateway"], options].concat())
     }
 
     /// `workers` workers and `gateways` gateways, all ready.
@@ -145,9 +180,12 @@ impl Cluster {
     pub fn submit_to(&self, urls: &str, data: &DataSet, out: &Path, options: &[&str]) -> Process {
         let name = format!("client-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let (dir, out) = (data.dir.display().to_string(), out.display().to_string());
-        let mut line = vec!["submit", data.workload, "--data", &dir, "--gateway", urls, "--out", &out];
+        let mut line = vec!["submit", &data.workload, "--data", &dir, "--gateway", urls, "--out", &out];
         if !options.contains(&"--resume") && !options.contains(&"--chunk-size") {
-            line.extend(["--chunk-size", data.chunk_size, "--partitions", "3"]);
+            line.extend(["--chunk-size", data.chunk_size]);
+            if !options.contains(&"--partitions") {
+                line.extend(["--partitions", "3"]);
+            }
         }
         line.extend(options);
         Process::start(self.dir.path(), &name, &line)
@@ -179,6 +217,24 @@ impl Cluster {
     pub fn state(&self, job: &str) -> Option<serde_json::Value> {
         let url = self.gateways.iter().find(|gateway| gateway.is_alive()).map(Process::url)?;
         get(&format!("{url}/v1/jobs/{job}"))
+    }
+
+    /// Whether any process of this deployment has said this, also one that is gone.
+    pub fn logs_mention(&self, text: &str) -> bool {
+        let files = std::fs::read_dir(self.dir.path()).expect("a directory").flatten().map(|entry| entry.path());
+        let mut logs = files.filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+        logs.any(|log| std::fs::read_to_string(log).unwrap_or_default().contains(text))
+    }
+
+    /// What all gateways have said, also those that are gone, in the order of their lives.
+    pub fn gateway_logs(&self) -> String {
+        let files = std::fs::read_dir(self.dir.path()).expect("a directory").flatten().map(|entry| entry.path());
+        let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
+        let is_gateway = |path: &PathBuf| path.display().to_string().contains("/gateway-");
+        let mut logs: Vec<PathBuf> = files.filter(|path| is_log(path) && is_gateway(path)).collect();
+        logs.sort_by_key(|path| path.metadata().and_then(|file| file.modified()).ok());
+        let text = |path: &PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+        logs.iter().map(|path| format!("---- {}\n{}", path.display(), text(path))).collect()
     }
 
     /// Everything is as before: no queue, no stream of any job.

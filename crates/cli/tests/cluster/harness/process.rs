@@ -37,9 +37,14 @@ pub struct Process {
 
 impl Process {
     pub fn start(dir: &Path, name: &str, arguments: &[&str]) -> Self {
-        let log = dir.join(format!("{name}.log"));
         let temp = dir.join(format!("{name}.tmp"));
         std::fs::create_dir(&temp).expect("a directory");
+        Self::start_in(dir, name, arguments, temp)
+    }
+
+    /// A process that keeps its temporary files in `temp`.
+    pub fn start_in(dir: &Path, name: &str, arguments: &[&str], temp: PathBuf) -> Self {
+        let log = dir.join(format!("{name}.log"));
         let errors = File::create(&log).expect("a log");
         let output = File::create(dir.join(format!("{name}.out"))).expect("a file");
         let child = Command::new(env!("CARGO_BIN_EXE_tenaz"))
@@ -66,6 +71,14 @@ impl Process {
         let status = self.wait();
         assert!(!status.success(), "{} was killed", self.name);
         std::fs::remove_dir_all(&self.temp).expect("its directory");
+    }
+
+    /// The most memory that it has had at a time.
+    pub fn peak_memory_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid.as_raw_nonzero())).expect("it lives");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
+        let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+        kilobytes << 10
     }
 
     pub fn freeze(&self) {

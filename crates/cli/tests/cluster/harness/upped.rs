@@ -20,13 +20,23 @@ pub struct Wanted<'a> {
     pub broker: Option<&'a str>,
     /// Options of every worker, besides one thread.
     pub worker_options: &'a [&'a str],
+    /// Options of every gateway.
+    pub gateway_options: &'a [&'a str],
     /// More lines for the description's `[restarts]`.
     pub restarts: &'a str,
 }
 
 impl Default for Wanted<'_> {
     fn default() -> Self {
-        Self { workers: 2, gateways: 1, supervisors: 3, broker: None, worker_options: &[], restarts: "" }
+        Self {
+            workers: 2,
+            gateways: 1,
+            supervisors: 3,
+            broker: None,
+            worker_options: &[],
+            gateway_options: &[],
+            restarts: "",
+        }
     }
 }
 
@@ -47,7 +57,7 @@ pub fn tenaz(dir: &Path, arguments: &[&str]) -> Output {
 }
 
 /// A port that is free, and outside of the range from which outgoing connections take theirs.
-fn port() -> u16 {
+pub fn free_port() -> u16 {
     use std::sync::atomic::{AtomicU16, Ordering};
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let start = 20_000 + (std::process::id() % 500) as u16 * 20;
@@ -69,18 +79,18 @@ impl Upped {
         let mut text = format!("name = \"test\"\nprefix = \"{prefix}\"\n");
         match wanted.broker {
             Some(url) => text += &format!("broker = \"{url}\"\n"),
-            None => text += &format!("[broker-node]\nmachine = \"here\"\nport = {}\n", port()),
+            None => text += &format!("[broker-node]\nmachine = \"here\"\nport = {}\n", free_port()),
         }
         let mut options = vec!["--threads", "1", "--log-format", "json", "--log", "info,tenaz_runtime=debug,lapin=off"];
         options.extend(wanted.worker_options);
-        let gateways: Vec<String> = (0..wanted.gateways).map(|_| format!("127.0.0.1:{}", port())).collect();
+        let gateways: Vec<String> = (0..wanted.gateways).map(|_| format!("127.0.0.1:{}", free_port())).collect();
         text += &format!("[restarts]\n{}\n", wanted.restarts);
         text += &format!(
-            "[[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\nworkers = {}\ngateways = {gateways:?}\nworker-options = {options:?}\n",
-            wanted.workers
+            "[[machine]]\nname = \"here\"\naddress = \"127.0.0.1\"\nworkers = {}\ngateways = {gateways:?}\nworker-options = {options:?}\ngateway-options = {:?}\n",
+            wanted.workers, wanted.gateway_options
         );
         for id in 1..=wanted.supervisors {
-            text += &format!("[[supervisor]]\nid = {id}\nmachine = \"here\"\nlisten = \"127.0.0.1:{}\"\n", port());
+            text += &format!("[[supervisor]]\nid = {id}\nmachine = \"here\"\nlisten = \"127.0.0.1:{}\"\n", free_port());
         }
         std::fs::write(dir.path().join("test.toml"), text).expect("a file");
         let home = dir.path().join("home");
@@ -98,7 +108,13 @@ impl Upped {
     }
 
     pub fn up(&self) -> Output {
-        tenaz(self.dir.path(), &["up", "--detach", "--config", "test.toml", "--cluster", &self.home_text()])
+        self.up_with(&["--config", "test.toml"])
+    }
+
+    /// `tenaz up` with these options, in the background.
+    pub fn up_with(&self, options: &[&str]) -> Output {
+        let home = self.home_text();
+        tenaz(self.dir.path(), &[&["up", "--detach", "--cluster", &home], options].concat())
     }
 
     pub fn home_text(&self) -> String {
@@ -179,7 +195,7 @@ impl Upped {
         let (dir, out_text, urls) = (data.dir.display().to_string(), out.display().to_string(), self.gateway_urls());
         let line = [
             "submit",
-            data.workload,
+            &data.workload,
             "--data",
             &dir,
             "--gateway",

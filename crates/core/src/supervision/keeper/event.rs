@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Ending, Incarnation, ProcessName, ProcessRole};
+use super::super::{Ending, Incarnation, OutsideCause, ProcessName, ProcessRole};
 
 /// What is seen of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,13 +52,24 @@ pub enum KeeperEvent {
         name: ProcessName,
         /// The life that was meant.
         incarnation: Incarnation,
-        /// Whether it was tried and did not work, which is a failed start. Otherwise it never got that far.
-        tried: bool,
+        /// How far it got.
+        failure: OrderFailure,
         /// What went wrong, for people.
         reason: String,
     },
     /// The cluster is being stopped: nothing is started any more.
     Closed,
+}
+
+/// Why nothing came of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderFailure {
+    /// It never got that far, or nobody knows whether it did.
+    NotTried,
+    /// It was tried, and something outside of the process was in the way. That passes, and counts against nobody.
+    Obstructed(OutsideCause),
+    /// It was tried and did not work: a failed start.
+    Failed,
 }
 
 /// What the records say of a process. They outlive every supervisor.
@@ -79,8 +90,11 @@ pub struct Past {
 pub struct Streak {
     /// Lives in a row that never got ready.
     pub failed_starts: u32,
-    /// Restarts since a life was ready for long enough to be called healthy.
+    /// Restarts since a life was ready for long enough to be called healthy, but for those that the next field counts.
     pub restarts: u32,
+    /// Restarts since then after an end for an outside cause. They make the waits longer, and are never a reason to give up.
+    #[serde(default)]
+    pub obstructed: u32,
 }
 
 /// What to do.

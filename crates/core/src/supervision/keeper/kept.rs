@@ -3,10 +3,7 @@
 use super::super::restarts::{Restarts, dice, room_at};
 use super::super::{Ending, Incarnation, KeeperPolicy, ProcessName, ProcessRole};
 use super::vital::Vital;
-use super::{KeeperAction, Past, Streak, Trouble};
-
-/// The exit code of a process that could not work for a reason outside of it: that the broker is away, say.
-const TEMPORARY: i32 = 75;
+use super::{KeeperAction, OrderFailure, Past, Streak, Trouble};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Kept {
@@ -177,37 +174,43 @@ impl Kept {
             Some(vital) => (vital.was_ready, vital.healthy || (vital.was_ready && long), vital.is_draining()),
             None => (false, long, false),
         };
-        let temporary = ending == Ending::Exited(TEMPORARY);
+        let outside = ending.outside_cause();
         // Of a life that ended before this leader came, it is not known whether it was ready, nor who ended it.
         let unclear = self.phase == Phase::Unknown && self.vital_of(life).is_none() && !is_failure(ending);
         if was_ready {
             self.streak.failed_starts = 0;
-        } else if !temporary && !draining && !healthy && !unclear {
+        } else if outside.is_none() && !draining && !healthy && !unclear {
             self.streak.failed_starts += 1;
         }
         if healthy {
-            self.streak.restarts = 0;
+            (self.streak.restarts, self.streak.obstructed) = (0, 0);
         }
-        let why = killed.map_or_else(|| ending.to_string(), |why| why.to_string());
+        let why = match (killed, outside) {
+            (Some(why), _) => why.to_string(),
+            (None, Some(cause)) => format!("{ending}: {cause}"),
+            (None, None) => ending.to_string(),
+        };
         if self.streak.failed_starts >= policy.failed_starts {
             let reason = format!("{} starts in a row failed, the last with: {why}", self.streak.failed_starts);
             return self.give_up(life, reason, rules.now_ms);
         }
-        let gentle = draining || temporary;
+        let gentle = draining || outside.is_some();
         // With the longest waits between them, restarts may be too far apart for the window.
         if !gentle && self.streak.restarts as usize >= policy.per_process {
             let reason = format!("{} restarts in a row did not make it healthy: {why}", self.streak.restarts);
             return self.give_up(life, reason, rules.now_ms);
         }
         let orderly = draining && was_ready;
-        let delay_ms = if orderly { 0 } else { self.next_delay_ms(life, rules) };
+        let delay_ms = if orderly { 0 } else { self.next_delay_ms(life, outside.is_some(), rules) };
         self.wait(life, rules.now_ms + delay_ms, gentle, why);
     }
 
-    fn next_delay_ms(&mut self, life: Incarnation, rules: &Rules<'_>) -> u64 {
-        let delay_ms = rules.policy.delay_ms(self.streak.restarts, dice(rules.seed, self.name.as_str(), life.0));
-        self.streak.restarts = self.streak.restarts.saturating_add(1);
-        delay_ms
+    /// How long to wait before the next restart, which is counted with this.
+    fn next_delay_ms(&mut self, life: Incarnation, is_obstructed: bool, rules: &Rules<'_>) -> u64 {
+        let before = self.streak.restarts.saturating_add(self.streak.obstructed);
+        let count = if is_obstructed { &mut self.streak.obstructed } else { &mut self.streak.restarts };
+        *count = count.saturating_add(1);
+        rules.policy.delay_ms(before, dice(rules.seed, self.name.as_str(), life.0))
     }
 
     fn wait(&mut self, life: Incarnation, due_ms: u64, gentle: bool, why: String) {
@@ -219,9 +222,9 @@ impl Kept {
     }
 
     /// Nothing came of an order.
-    pub(super) fn failed(&mut self, life: Incarnation, tried: bool, reason: &str, rules: &Rules<'_>) {
+    pub(super) fn failed(&mut self, life: Incarnation, failure: OrderFailure, reason: &str, rules: &Rules<'_>) {
         match &mut self.phase {
-            Phase::Starting { life: ordered, .. } if *ordered == life => self.not_started(life, tried, reason, rules),
+            Phase::Starting { life: ordered, .. } if *ordered == life => self.not_started(life, failure, reason, rules),
             Phase::GivenUp { due_ms, .. } if due_ms.is_some() => {
                 *due_ms = Some(rules.now_ms + rules.policy.backoff_ms.max(1));
             }
@@ -230,14 +233,17 @@ impl Kept {
         }
     }
 
-    fn not_started(&mut self, life: Incarnation, tried: bool, reason: &str, rules: &Rules<'_>) {
-        if tried {
-            return self.ended_unseen(life, reason, rules);
-        }
+    fn not_started(&mut self, life: Incarnation, failure: OrderFailure, reason: &str, rules: &Rules<'_>) {
+        let soon = rules.policy.backoff_ms.max(1);
+        let delay_ms = match failure {
+            OrderFailure::Failed => return self.ended_unseen(life, reason, rules),
+            OrderFailure::NotTried => soon,
+            OrderFailure::Obstructed(_) => self.next_delay_ms(life, true, rules).max(soon),
+        };
         if life > Incarnation(1) {
             self.restarts.pop();
         }
-        self.wait(life, rules.now_ms + rules.policy.backoff_ms.max(1), true, reason.to_owned());
+        self.wait(life, rules.now_ms + delay_ms, true, reason.to_owned());
     }
 
     /// A start that came to nothing.

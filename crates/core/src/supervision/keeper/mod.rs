@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::restarts::room_at;
 use super::{Incarnation, KeeperPolicy, ProcessName, ProcessRole};
-pub use event::{KeeperAction, KeeperEvent, Past, ProcessState, Standing, Streak, Trouble};
+pub use event::{KeeperAction, KeeperEvent, OrderFailure, Past, ProcessState, Standing, Streak, Trouble};
 use kept::{Hold, Kept, Phase, Rules};
 
 /// Decides when processes are started, ended and given up.
@@ -82,8 +82,8 @@ impl Keeper {
                     }
                 });
             }
-            KeeperEvent::OrderFailed { name, incarnation, tried, reason } => {
-                self.with(&name, |kept, rules| kept.failed(incarnation, tried, &reason, rules));
+            KeeperEvent::OrderFailed { name, incarnation, failure, reason } => {
+                self.with(&name, |kept, rules| kept.failed(incarnation, failure, &reason, rules));
             }
             KeeperEvent::Ticked => self.tick(&mut actions),
             KeeperEvent::Closed => self.closed = true,

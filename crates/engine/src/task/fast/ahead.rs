@@ -191,13 +191,11 @@ mod tests {
     use datafusion::arrow::util::display::array_value_to_string;
     use datafusion::datasource::memory::MemorySourceConfig;
     use datafusion::execution::TaskContext;
-    use datafusion::functions_aggregate::count::count_udaf;
-    use datafusion::functions_aggregate::min_max::max_udaf;
-    use datafusion::functions_aggregate::sum::sum_udaf;
     use datafusion::logical_expr::Operator;
     use datafusion::physical_expr::expressions::{BinaryExpr, col, lit};
 
     use super::*;
+    use crate::functions::aggregate_named;
     use crate::task::run::run_plan;
 
     fn source(columns: Vec<(&str, ArrayRef)>, portions: usize) -> Plan {
@@ -233,7 +231,11 @@ mod tests {
             let builder = AggregateExprBuilder::new(function, vec![Arc::clone(argument)]);
             Arc::new(builder.schema(Arc::clone(&schema)).alias("a").build().unwrap())
         };
-        let aggregates = vec![function(count_udaf(), &lit(1i64)), function(sum_udaf(), &of), function(max_udaf(), &of)];
+        let aggregates = vec![
+            function(aggregate_named("count"), &lit(1i64)),
+            function(aggregate_named("sum"), &of),
+            function(aggregate_named("max"), &of),
+        ];
         let filters = vec![None; aggregates.len()];
         let keys = PhysicalGroupBy::new_single(keys);
         AggregateExec::try_new(AggregateMode::Partial, keys, aggregates, filters, join, schema).unwrap()

@@ -262,14 +262,12 @@ mod tests {
     use datafusion::arrow::util::display::array_value_to_string;
     use datafusion::datasource::memory::MemorySourceConfig;
     use datafusion::execution::runtime_env::RuntimeEnv;
-    use datafusion::functions_aggregate::count::count_udaf;
-    use datafusion::functions_aggregate::min_max::max_udaf;
-    use datafusion::functions_aggregate::sum::sum_udaf;
     use datafusion::physical_expr::aggregate::AggregateExprBuilder;
     use datafusion::physical_expr::expressions::{col, lit};
     use tenaz_core::StageId;
 
     use super::*;
+    use crate::functions::aggregate_named;
     use crate::plan::session_config;
     use crate::task::inner::EdgeRows;
     use crate::task::run::{run_plan, task_context};
@@ -314,9 +312,10 @@ mod tests {
             let builder = AggregateExprBuilder::new(function, vec![Arc::clone(argument)]);
             Arc::new(builder.schema(Arc::clone(&schema)).alias("a").build().unwrap())
         };
-        let mut aggregates = vec![function(count_udaf(), &lit(1i64)), function(max_udaf(), &of)];
+        let mut aggregates =
+            vec![function(aggregate_named("count"), &lit(1i64)), function(aggregate_named("max"), &of)];
         if of.data_type(&schema).unwrap().is_numeric() {
-            aggregates.push(function(sum_udaf(), &of));
+            aggregates.push(function(aggregate_named("sum"), &of));
         }
         let (filters, keys) = (vec![None; aggregates.len()], PhysicalGroupBy::new_single(keys));
         AggregateExec::try_new(AggregateMode::Partial, keys, aggregates, filters, Arc::clone(join), schema).unwrap()

@@ -8,6 +8,7 @@ mod aggregate;
 mod ahead;
 mod calendar;
 mod contains;
+mod first_rows;
 mod held;
 mod instead;
 mod ranges;
@@ -29,6 +30,7 @@ use datafusion::physical_plan::sorts::partitioned_topk::PartitionedTopKExec;
 use aggregate::WordGroups;
 use ahead::group_ahead;
 use contains::Contains;
+use first_rows::sorted_instead_of;
 use held::group_by_held;
 use instead::Instead;
 use ranges::Ranges;
@@ -65,13 +67,22 @@ pub(super) fn faster(plan: Plan) -> Result<Plan> {
             && let Some(groups) = WordGroups::instead_of(aggregate)?
         {
             return Ok(Transformed::yes(Arc::new(groups)));
-        } else if let Some(top) = node.downcast_ref::<PartitionedTopKExec>()
-            && let Some(sieve) = Sieve::before(top)?
-        {
-            let sieve: Plan = Arc::new(sieve);
-            return Ok(Transformed::yes(replace_children_if_necessary(Arc::clone(&node), vec![sieve])?));
+        } else if let Some(top) = node.downcast_ref::<PartitionedTopKExec>() {
+            let Some(sieve) = Sieve::before(top)? else { return Ok(Transformed::yes(sorted_instead_of(top))) };
+            let sieved = replace_children_if_necessary(Arc::clone(&node), vec![Arc::new(sieve)])?;
+            let sorted = sieved.downcast_ref::<PartitionedTopKExec>().map(sorted_instead_of);
+            return Ok(Transformed::yes(sorted.unwrap_or(sieved)));
         }
         Ok(Transformed::no(node))
+    })?;
+    Ok(plan.data)
+}
+
+/// The same plan, for rows of which the groups may not fit into memory: what cannot spill is replaced.
+pub(super) fn spilling(plan: Plan) -> Result<Plan> {
+    let plan = plan.transform_up(|node| match node.downcast_ref::<PartitionedTopKExec>() {
+        Some(top) => Ok(Transformed::yes(sorted_instead_of(top))),
+        None => Ok(Transformed::no(node)),
     })?;
     Ok(plan.data)
 }

@@ -1,43 +1,39 @@
-//! One job on this worker: waits for what happens, asks the protocol what to do, and does it (act.rs).
+//! One job on this worker: hands what happens to the driver (`tenaz_core::JobDriver`), and does what it says (act.rs).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tenaz_cluster::{ChunkHeader, JobSpec, Note, ResultEnd, Session};
-use tenaz_core::{Claim, Event, JobCard, JobWorker, Log, Source, Tag, Work};
+use tenaz_cluster::limits::BEAT_EVERY;
+use tenaz_cluster::{ChunkHeader, JobSpec, LogMessage, Session};
+use tenaz_core::{
+    Classified, FaultClass, Finished, Input, JobCard, JobDriver, JobFacts, JobSeat, Log, Note, NotePlace, Source,
+    StallSigns, StallVerdict, Tag, Ticket, Work,
+};
 use tenaz_rabbit::{Acker, Delivery};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::Shop;
-use super::chunk::{Outgoing, chunk_header};
+use super::chunk::chunk_header;
+use super::engine::ClusterEngine;
 use super::pool::JobPool;
-use super::reading::{Reader, Reading};
-use super::shared::SharedJob;
-use super::strand::Strand;
+use super::reading::{Feed, Reader, Reading};
+use super::unserved::{Unable, look_on};
 use crate::Error;
 
 /// How often a job is looked at when nothing happens.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// Nothing has arrived for this long although nothing is waiting: something may be lost. Doubled each time.
-const STALL: Duration = Duration::from_secs(10);
 
 /// Something that was done elsewhere for this job.
 pub(super) enum Done {
-    /// A task has run.
-    Ran(Work, Result<Vec<Outgoing>, Error>),
-    /// Rows were taken in from a log.
-    Took(Result<Vec<Outgoing>, Error>),
+    /// A step has run.
+    Ran(Finished<ClusterEngine>),
     /// The broker has confirmed a message.
     Confirmed(Work, u32),
     /// The broker will never take a message.
     Refused(Error),
-    /// All broadcasts of a wave are in place, as of this session.
-    WaveReady(usize, u64),
-    /// The answers are made.
-    Concluded(Result<ResultEnd, Error>),
 }
 
 /// A chunk that was delivered and not settled.
@@ -45,17 +41,15 @@ pub(super) struct Delivered {
     pub(super) acker: Acker,
     pub(super) tag: u64,
     pub(super) header: ChunkHeader,
-    pub(super) body: Option<Vec<u8>>,
 }
 
-/// A message that the protocol is being asked about.
-pub(super) struct Current {
-    pub(super) log: Log,
-    pub(super) source: Source,
-    pub(super) content: u64,
-    pub(super) part: u32,
-    pub(super) body: Vec<u8>,
-    pub(super) permit: tokio::sync::OwnedSemaphorePermit,
+/// How a worker's part in a job has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Parting {
+    /// The job is over, or the worker leaves.
+    Over,
+    /// This process cannot do the job's work, for this reason.
+    StoodBack(String),
 }
 
 /// When a worker came to a job.
@@ -71,37 +65,31 @@ pub(super) enum Joined {
 pub(super) struct JobActor {
     pub(super) shop: Arc<Shop>,
     pub(super) card: JobCard,
-    pub(super) shared: Arc<SharedJob>,
-    pub(super) machine: JobWorker,
+    pub(super) engine: Arc<ClusterEngine>,
+    pub(super) driver: JobDriver<ClusterEngine>,
     pub(super) pool: JobPool,
     pub(super) session: Option<Arc<Session>>,
     pub(super) readers: BTreeMap<Log, Reader>,
     pub(super) consumers: BTreeMap<usize, Reader>,
-    pub(super) strands: BTreeMap<Log, Strand>,
     pub(super) delivered: BTreeMap<Tag, Delivered>,
-    pub(super) outputs: BTreeMap<Work, Vec<Outgoing>>,
-    pub(super) held: BTreeMap<(Log, Source, u64), BTreeMap<u32, Vec<u8>>>,
     pub(super) readings: mpsc::Sender<Reading>,
     pub(super) done: mpsc::UnboundedSender<Done>,
     /// Cancelled when the job has ended here: whatever is still being sent for it is pointless.
     pub(super) over: CancellationToken,
-    /// The answers' end, once this worker has made it.
-    pub(super) end: Option<ResultEnd>,
-    pub(super) draining: bool,
+    draining: bool,
+    /// Why this process cannot do the job's work.
+    pub(super) stood_back: Option<String>,
     /// Bytes of chunks and rows that came from the broker.
     taken_bytes: u64,
     /// Bytes that went there.
     pub(super) sent_bytes: u64,
-    pub(super) next_number: u64,
-    /// Which reading of the control log, and how many notes of it.
-    noted: (u64, usize),
-    claim: Claim,
+    last_tag: u64,
+    /// How far the control log was followed.
+    noted: NotePlace,
+    seat: JobSeat,
     /// Whether what a log holds, when it is read from its start, may be another's work.
     pub(super) joined: Joined,
-    news: Instant,
-    patience: Duration,
-    /// At so many looks since then, chunks waited in the queue.
-    overlooked: u32,
+    began: Instant,
 }
 
 impl Drop for JobActor {
@@ -113,57 +101,65 @@ impl Drop for JobActor {
 }
 
 impl JobActor {
-    /// Takes part in the job until it ends.
-    pub(super) async fn run(shop: Arc<Shop>, card: JobCard, joined: Joined) {
-        let Some(spec) = wait_for_spec(&shop, &card).await else { return };
-        if spec.version != env!("CARGO_PKG_VERSION") {
-            tracing::warn!(job = %card.id, version = spec.version, "the job belongs to another version of tenaz");
-            return;
+    /// Takes part in the job until it ends. `life` counts how often this process has begun to.
+    pub(super) async fn run(shop: Arc<Shop>, card: JobCard, joined: Joined, life: u32) -> Parting {
+        if card.build != shop.build {
+            look_on(&shop, &card, &Unable::OtherBuild, None).await;
+            return Parting::Over;
         }
+        let Some(spec) = wait_for_spec(&shop, &card).await else { return Parting::Over };
         let planned = {
             let (shop, id) = (Arc::clone(&shop), card.id.clone());
-            tokio::task::spawn_blocking(move || SharedJob::plan(&id, &spec, &shop)).await
+            tokio::task::spawn_blocking(move || ClusterEngine::plan(&id, &spec, &shop)).await
         };
-        let shared = match planned {
-            Ok(Ok(shared)) => Arc::new(shared),
-            Ok(Err(error)) => return super::act::fail(&shop, &card.id, "plan", error.to_string()),
-            Err(panic) => return super::act::fail(&shop, &card.id, "crashed", format!("planning crashed: {panic}")),
+        let engine = match planned {
+            Ok(Ok(engine)) => Arc::new(engine),
+            Ok(Err(error)) if error.class() == FaultClass::Process => return Parting::StoodBack(error.to_string()),
+            Ok(Err(error)) => {
+                super::act::fail(&shop, &card.id, "plan", error.class(), error.to_string());
+                return Parting::Over;
+            }
+            Err(panic) => {
+                let text = format!("planning crashed: {panic}");
+                super::act::fail(&shop, &card.id, "crashed", FaultClass::Bug, text);
+                return Parting::Over;
+            }
         };
+        if engine.plan_digest() != card.plan_digest {
+            look_on(&shop, &card, &Unable::OtherPlan, None).await;
+            return Parting::Over;
+        }
         tracing::info!(job = %card.id, workload = card.workload, partitions = card.partitions, "working on a job");
         shop.metrics.jobs_running.inc();
         let (readings, mut incoming) = mpsc::channel(8);
         let (done, mut dones) = mpsc::unbounded_channel();
         let mut actor = Self {
-            machine: JobWorker::new(shop.membership.me(), shared.topology.clone()),
+            driver: JobDriver::new(shop.membership.me(), engine.rows.topology.clone(), life),
             pool: shop.pool.of_job(&card.id),
             session: None,
             readers: BTreeMap::new(),
             consumers: BTreeMap::new(),
-            strands: BTreeMap::new(),
             delivered: BTreeMap::new(),
-            outputs: BTreeMap::new(),
-            held: BTreeMap::new(),
             readings,
             done,
             over: CancellationToken::new(),
-            end: None,
             draining: false,
+            stood_back: None,
             taken_bytes: 0,
             sent_bytes: 0,
-            next_number: 0,
-            noted: (0, 0),
-            claim: Claim::default(),
+            last_tag: 0,
+            noted: NotePlace::default(),
+            seat: JobSeat::new(shop.membership.me(), &card, 0),
             joined,
-            news: Instant::now(),
-            patience: STALL,
-            overlooked: 0,
+            began: Instant::now(),
             shop,
             card,
-            shared,
+            engine,
         };
         actor.work(&mut incoming, &mut dones).await;
         let (taken_bytes, sent_bytes) = (actor.taken_bytes, actor.sent_bytes);
         tracing::info!(job = %actor.card.id, taken_bytes, sent_bytes, "the job is over for this worker");
+        actor.stood_back.take().map_or(Parting::Over, Parting::StoodBack)
     }
 
     async fn work(&mut self, incoming: &mut mpsc::Receiver<Reading>, dones: &mut mpsc::UnboundedReceiver<Done>) {
@@ -172,13 +168,15 @@ impl JobActor {
         let mut members = shop.membership.changes();
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut beat = interval(BEAT_EVERY);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.assign();
         self.read_notes();
         loop {
             if shop.book.view(&self.card.id, |view| view.end.is_some()).unwrap_or(true) {
                 return;
             }
-            if self.draining && self.machine.is_idle() {
+            if self.stood_back.is_some() || self.driver.has_drained() {
                 return;
             }
             let session = self.session.clone();
@@ -194,6 +192,7 @@ impl JobActor {
                 }
                 changed = members.changed() => if changed.is_ok() { self.assign() },
                 _ = look.tick() => self.look().await,
+                _ = beat.tick() => shop.board.under_way(&self.card.id, self.driver.under_way() as u64),
                 () = shop.stop.cancelled(), if !self.draining => self.drain(),
             }
         }
@@ -205,12 +204,13 @@ impl JobActor {
                 self.session = None;
                 self.readers.clear();
                 self.consumers.clear();
-                self.handle(Event::Disconnected);
+                self.delivered.clear();
+                self.handle(Input::Disconnected);
             }
             Some(session) => {
                 self.session = Some(session);
                 self.hear();
-                self.handle(Event::Connected);
+                self.handle(Input::Connected);
                 // Logs that are read from now on were somebody else's, or this worker's before.
                 self.joined = Joined::UnderWay;
             }
@@ -219,185 +219,172 @@ impl JobActor {
 
     /// What the control log has said since the last look.
     fn read_notes(&mut self) {
-        let (reading, noted) = self.noted;
-        let news = self.shop.book.view(&self.card.id, |view| {
-            // Read anew: repeating what is known is harmless.
-            let noted = if view.reading == reading { noted } else { 0 };
-            let notes = view.notes.get(noted..).map(<[Note]>::to_vec).unwrap_or_default();
-            ((view.reading, noted + notes.len()), notes, view.problem.clone())
-        });
-        let Some((noted, notes, problem)) = news else { return };
-        self.noted = noted;
+        let noted = &mut self.noted;
+        let news = self.shop.book.view(&self.card.id, |view| (view.news(noted), view.problem.clone()));
+        let Some((notes, problem)) = news else { return };
         for note in notes {
             self.handle(match note {
-                Note::TableClosed(table, promise) => Event::TableClosed { table, promise },
-                Note::Attempted(source, by) => Event::Attempted { source, by },
-                Note::Exonerated(source) => Event::Exonerated { source },
+                Note::TableClosed(table, promise) => Input::TableClosed { table, promise },
+                Note::Attempted(source, by) => Input::Attempted { source, by },
+                Note::Exonerated(source) => Input::Exonerated { source },
             });
         }
         if let Some(problem) = problem {
-            super::act::fail(&self.shop, &self.card.id, "contradiction", problem);
+            let reason = problem.in_words(|table| self.engine.table_name(table).to_owned());
+            super::act::fail(&self.shop, &self.card.id, "contradiction", problem.class(), reason);
         }
     }
 
     /// Who owns what, given who is alive.
     fn assign(&mut self) {
-        if self.draining {
-            return;
-        }
-        let me = self.shop.membership.me();
-        let claim = self.shop.membership.workers(|w| w.assign(me, &self.card.id, self.card.partitions, &self.claim));
-        if claim != self.claim {
-            tracing::debug!(job = %self.card.id, ?claim, "ownership has changed");
-            self.claim = claim.clone();
+        let (now_ms, seat) = (self.now_ms(), &mut self.seat);
+        if let Some(claim) = self.shop.membership.workers(|workers| seat.assign(workers, now_ms)) {
+            let (partitions, results) = (claim.partitions.len(), claim.results);
+            tracing::debug!(job = %self.card.id, partitions, results, ?claim, "ownership has changed");
             self.shop.board.claim(&self.card.id, claim.clone());
             self.shop.membership.beat_now();
-            self.handle(Event::OwnershipChanged { partitions: claim.partitions, results: claim.results });
+            self.handle(Input::Owns { partitions: claim.partitions, results: claim.results });
+        }
+    }
+
+    /// A reader that was not told to stop has ended. If its session is over, the next one brings another reader; otherwise
+    /// nothing would ever come, so the job says so.
+    fn take_end(&self, feed: Feed, number: u64, reason: &str) {
+        let present = match feed {
+            Feed::Log(log) => self.driver.reading(log),
+            Feed::Chunks(wave) => self.driver.consumer(wave),
+        };
+        let is_served = self.session.as_ref().is_some_and(|session| !session.is_lost());
+        tracing::debug!(job = %self.card.id, %feed, reason, "a reader has ended");
+        if is_served && present == Some(number) {
+            let text = format!("{feed} of the job cannot be read: {reason}");
+            super::act::fail(&self.shop, &self.card.id, "unreadable", FaultClass::Broker, text);
         }
     }
 
     fn take_reading(&mut self, reading: Reading) {
         self.hear();
-        self.taken_bytes += match &reading {
-            Reading::Message(_, _, message, _) => message.body.len() as u64,
-            Reading::Chunk(_, _, delivery, _) => delivery.body.len() as u64,
-        };
         match reading {
+            Reading::Ended(feed, number, reason) => self.take_end(feed, number, &reason),
             Reading::Message(log, number, message, permit) => {
-                if self.readers.get(&log).is_none_or(|reader| reader.number != number) {
-                    return;
-                }
-                if message.kind != crate::cluster::results::kind::ROWS {
-                    return;
-                }
-                let place = log.to_string();
-                match tenaz_cluster::unframe::<crate::cluster::rows::RowsHeader>(&place, &message.body) {
-                    Err(error) => super::act::fail(&self.shop, &self.card.id, "bad_message", error.to_string()),
-                    Ok(framed) => {
-                        let header = framed.header.id;
-                        let current = Current {
-                            log,
-                            source: header.source,
-                            content: header.content,
-                            part: header.part,
-                            body: message.body,
-                            permit,
-                        };
-                        let actions =
-                            self.machine.handle(Event::MessageArrived { log, offset: message.offset, header });
-                        self.act(actions, Some(current));
-                    }
+                self.taken_bytes += message.body.len() as u64;
+                if message.kind == crate::cluster::results::kind::ROWS {
+                    self.take_message(log, number, message, permit);
                 }
             }
             Reading::Chunk(wave, number, delivery, acker) => {
-                if self.consumers.get(&wave).is_some_and(|reader| reader.number == number) {
-                    self.take_chunk(delivery, acker);
-                } else {
-                    // Draining: somebody else may have it at once.
-                    tokio::spawn(async move { acker.nack_requeue(delivery.tag).await });
-                }
+                self.taken_bytes += delivery.body.len() as u64;
+                self.take_chunk(wave, number, delivery, acker);
             }
         }
     }
 
-    fn take_chunk(&mut self, delivery: Delivery, acker: Acker) {
-        let header = match chunk_header("a work queue", &delivery.body) {
-            Ok(header) => header,
-            Err(error) => return super::act::fail(&self.shop, &self.card.id, "bad_message", error.to_string()),
-        };
-        self.next_number += 1;
-        let tag = Tag(self.next_number);
-        let source = Source::Chunk { table: header.table, number: header.number };
-        let body = Some(delivery.body);
-        self.delivered.insert(tag, Delivered { acker, tag: delivery.tag, header, body });
-        self.handle(Event::ChunkDelivered { tag, source, redelivered: delivery.redelivered });
+    fn take_message(&mut self, log: Log, reading: u64, message: LogMessage, permit: OwnedSemaphorePermit) {
+        let framed = tenaz_cluster::unframe::<crate::cluster::rows::RowsHeader>(&log.to_string(), &message.body);
+        match framed.map(|framed| framed.header.id) {
+            Err(error) => super::act::fail_with(&self.shop, &self.card.id, &error.into()),
+            Ok(header) => {
+                let LogMessage { offset, body, .. } = message;
+                self.handle(Input::Arrived { log, reading, offset, header, body, permit });
+            }
+        }
     }
 
-    /// Asks the protocol, and does what it says.
-    pub(super) fn handle(&mut self, event: Event) {
-        let actions = self.machine.handle(event);
-        self.act(actions, None);
+    fn take_chunk(&mut self, wave: usize, consumer: u64, delivery: Delivery, acker: Acker) {
+        let header = match chunk_header("a work queue", &delivery.body) {
+            Ok(header) => header,
+            Err(error) => return super::act::fail_with(&self.shop, &self.card.id, &error),
+        };
+        self.last_tag += 1;
+        let tag = Tag(self.last_tag);
+        let source = Source::Chunk { table: header.table, number: header.number };
+        let (digest, redelivered) = (header.digest, delivery.redelivered);
+        self.delivered.insert(tag, Delivered { acker, tag: delivery.tag, header });
+        let leaf = delivery.body;
+        self.handle(Input::Delivered { wave, consumer, tag, source, digest, redelivered, leaf });
+    }
+
+    fn take_done(&mut self, done: Done) {
+        match done {
+            Done::Ran(finished) => {
+                if let (Ticket::Chunk(_), Ok(_)) = (finished.ticket, &finished.outcome) {
+                    self.engine.faults.after_chunks(self.shop.metrics.chunks.get());
+                }
+                self.handle(Input::Finished(finished));
+            }
+            Done::Confirmed(work, message) => self.handle(Input::Confirmed { work, message }),
+            Done::Refused(error) => super::act::fail_with(&self.shop, &self.card.id, &error),
+        }
+    }
+
+    /// Hands an input to the driver, and does what it says.
+    pub(super) fn handle(&mut self, input: Input<ClusterEngine>) {
+        let (driver, engine) = (&mut self.driver, &self.engine);
+        let mut input = Some(input);
+        let mut drive = |facts: &JobFacts| input.take().map(|input| driver.handle(engine, facts, input));
+        // A job that is gone from the book is over, and nobody waits for what is left of it.
+        let effects = self.shop.book.view(&self.card.id, |view| drive(&view.facts)).flatten();
+        effects.into_iter().flatten().for_each(|effect| self.carry_out(effect));
     }
 
     fn drain(&mut self) {
         self.draining = true;
-        self.consumers.clear();
-        self.claim = Claim::default();
-        self.handle(Event::OwnershipChanged { partitions: Default::default(), results: false });
+        self.seat.leave();
+        self.handle(Input::Drain);
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.began.elapsed().as_millis() as u64
+    }
+
+    /// Something has arrived: nothing needs to be suspected for a while.
+    fn hear(&mut self) {
+        let now_ms = self.now_ms();
+        self.seat.heard(now_ms);
     }
 
     /// If nothing has arrived for long, something may be lost: what was delivered elsewhere, a subscription, or a message
     /// that the broker had confirmed.
     async fn look(&mut self) {
         let Some(session) = self.session.clone() else { return };
-        if self.news.elapsed() < self.patience || self.draining {
+        if !self.seat.is_due(self.now_ms()) {
             return;
         }
-        let (job, patience) = (&self.card.id, self.patience);
-        match self.lull(&session).await {
-            Lull::Working => tracing::debug!(%job, "nothing has arrived for {patience:?}: there is work under way"),
-            Lull::Waiting => tracing::debug!(%job, "nothing has arrived for {patience:?}: others are not ready"),
-            Lull::Unknown(reason) => tracing::debug!(%job, reason, "nothing has arrived for {patience:?}"),
-            // Not yet: they may have come a moment ago.
-            Lull::Overlooked(..) if self.overlooked == 0 => {
-                self.overlooked += 1;
-                return;
-            }
-            Lull::Overlooked(wave, chunks) => {
-                tracing::warn!(%job, wave, chunks, "chunks wait, and none has arrived for {patience:?}");
+        let (signs, patience_ms) = (self.stall_signs(&session).await, self.seat.patience_ms());
+        let now_ms = self.now_ms();
+        let (verdict, job) = (self.seat.judge(&signs, now_ms), &self.card.id);
+        match verdict {
+            StallVerdict::Wait => tracing::debug!(%job, patience_ms, ?signs, "nothing has arrived for a while"),
+            StallVerdict::Reconnect { wave, chunks } => {
+                tracing::warn!(%job, wave, chunks, patience_ms, "chunks wait, and none has arrived for a while");
                 session.give_up("chunks wait in their queue and do not arrive");
-                self.patience *= 2;
             }
-            Lull::Lost => {
-                tracing::warn!(%job, "nothing has moved for {patience:?}: looking for what was lost");
-                self.patience *= 2;
-                self.handle(Event::Stalled);
+            StallVerdict::SearchLost => {
+                tracing::warn!(%job, patience_ms, "nothing has moved for a while: looking for what was lost");
+                self.handle(Input::Stalled);
             }
         }
-        self.hear();
-    }
-
-    /// Nothing needs to be suspected for a while.
-    fn hear(&mut self) {
-        (self.news, self.overlooked) = (Instant::now(), 0);
     }
 
     /// Why nothing arrives.
-    async fn lull(&self, session: &Session) -> Lull {
-        if !self.machine.is_idle() {
-            return Lull::Working;
+    async fn stall_signs(&self, session: &Session) -> StallSigns {
+        let elsewhere = self.shop.membership.under_way_elsewhere(&self.card.id);
+        if let Some(signs) = StallSigns::of_work(self.driver.under_way(), elsewhere) {
+            return signs;
         }
+        let mut waves = Vec::new();
         for wave in 0..usize::from(self.card.waves) {
             let queue = self.shop.link.names().chunks(&self.card.id, wave);
             match session.reading.queue_depth(&queue).await {
-                Ok(Some(0)) => {}
-                Ok(Some(chunks)) if self.consumers.contains_key(&wave) => return Lull::Overlooked(wave, chunks),
-                Ok(Some(_)) => return Lull::Waiting,
-                Ok(None) => return Lull::Unknown("a work queue is not there".to_owned()),
-                Err(error) => return Lull::Unknown(error.to_string()),
+                Ok(Some(waiting)) => waves.push((self.consumers.contains_key(&wave), waiting)),
+                Ok(None) => return StallSigns::Unknown("a work queue is not there".to_owned()),
+                Err(error) => return StallSigns::Unknown(error.to_string()),
             }
         }
-        let tables = &self.card.tables;
-        match self.shop.book.view(&self.card.id, |v| v.facts.is_uploaded(tables.iter().copied())) {
-            Some(true) => Lull::Lost,
-            _ => Lull::Waiting,
-        }
+        let of_job = self.engine.rows.topology.waves();
+        let signs = self.shop.book.view(&self.card.id, |view| StallSigns::idle(&of_job, waves, &view.facts));
+        signs.unwrap_or_else(|| StallSigns::Unknown("the job is gone".to_owned()))
     }
-}
-
-/// Why nothing arrives.
-enum Lull {
-    /// There is enough to do.
-    Working,
-    /// Others have something to do first: uploading, or the tables of an earlier wave.
-    Waiting,
-    /// The broker does not say.
-    Unknown(String),
-    /// In the queue of this wave, from which this worker takes chunks, so many wait. A broker may forget a subscription that
-    /// is made while the queue gets another leader.
-    Overlooked(usize, u32),
-    /// Everything is uploaded and no chunk waits: the broker has lost something that it had confirmed.
-    Lost,
 }
 
 async fn wait_for_spec(shop: &Shop, card: &JobCard) -> Option<Arc<JobSpec>> {

@@ -1,6 +1,6 @@
 //! What the worker says of itself with each heartbeat.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenaz_cluster::{Beat, JobProgress};
@@ -10,9 +10,11 @@ use tenaz_core::{Claim, JobId};
 struct Said {
     claims: BTreeMap<JobId, Claim>,
     progress: BTreeMap<JobId, JobProgress>,
+    refused: BTreeSet<JobId>,
+    under_way: BTreeMap<JobId, u64>,
 }
 
-/// Claims and progress of all jobs.
+/// Claims, progress and work under way of all jobs.
 #[derive(Debug, Default)]
 pub(super) struct Board {
     said: Mutex<Said>,
@@ -27,6 +29,8 @@ impl Board {
         let said = self.lock();
         beat.claims.clone_from(&said.claims);
         beat.progress.clone_from(&said.progress);
+        beat.refused.clone_from(&said.refused);
+        beat.under_way.clone_from(&said.under_way);
     }
 
     pub(super) fn claim(&self, job: &JobId, claim: Claim) {
@@ -41,9 +45,20 @@ impl Board {
         add(self.lock().progress.entry(job.clone()).or_default());
     }
 
+    /// This worker cannot serve the job, though it runs its build.
+    pub(super) fn refuse(&self, job: &JobId) {
+        self.lock().refused.insert(job.clone());
+    }
+
+    pub(super) fn under_way(&self, job: &JobId, count: u64) {
+        self.lock().under_way.insert(job.clone(), count);
+    }
+
     pub(super) fn forget(&self, job: &JobId) {
         let mut said = self.lock();
+        said.refused.remove(job);
         said.claims.remove(job);
         said.progress.remove(job);
+        said.under_way.remove(job);
     }
 }

@@ -1,7 +1,11 @@
 //! Faults on purpose: so that tests can prove what happens when a worker is slow, panics, or dies of a chunk.
 
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// Whether an actor of this process has panicked on purpose.
+static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// What goes wrong on purpose in a worker. Nothing, unless somebody asks for it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,6 +18,12 @@ pub struct Faults {
     pub panic: Option<(String, u64)>,
     /// After so many chunks the job's actor blocks its thread for ever.
     pub hang: Option<u64>,
+    /// When so many chunks are finished, the job's actor panics, once.
+    pub panic_actor: Option<u64>,
+    /// The build that the worker says it is.
+    pub build: Option<String>,
+    /// The digest that the worker finds for the plan of every job.
+    pub plan: Option<String>,
 }
 
 impl Faults {
@@ -33,6 +43,10 @@ impl Faults {
                 std::thread::park();
             }
         }
+        // Threads may have finished more than that by the time the actor looks.
+        if self.panic_actor.is_some_and(|wanted| chunks >= wanted) && !PANICKED.swap(true, Ordering::Relaxed) {
+            panic!("a panic of the actor on purpose");
+        }
     }
 
     pub(super) fn before_task(&self) {
@@ -43,12 +57,16 @@ impl Faults {
 impl FromStr for Faults {
     type Err = String;
 
-    /// Reads `slow=50` (milliseconds), `abort=table:number`, `panic=table:number`, `hang=chunks`, separated by commas.
+    /// Reads `slow=50` (milliseconds), `abort=table:number`, `panic=table:number`, `hang=chunks`, `panic-actor=chunks`,
+    /// `build=digest`, `plan=digest`, separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut faults = Self::default();
         for part in text.split(',').filter(|part| !part.is_empty()) {
-            let wrong =
-                || format!("{part:?} is no fault: write slow=MS, abort=TABLE:CHUNK, panic=TABLE:CHUNK or hang=CHUNKS");
+            let wrong = || {
+                format!(
+                    "{part:?} is no fault: write slow=MS, abort=TABLE:CHUNK, panic=TABLE:CHUNK, hang=CHUNKS, panic-actor=CHUNKS, build=DIGEST or plan=DIGEST"
+                )
+            };
             let (what, value) = part.split_once('=').ok_or_else(wrong)?;
             let chunk = || {
                 let (table, number) = value.split_once(':')?;
@@ -58,6 +76,9 @@ impl FromStr for Faults {
                 "slow" => faults.slow = Duration::from_millis(value.parse().map_err(|_| wrong())?),
                 "abort" => faults.abort = Some(chunk().ok_or_else(wrong)?),
                 "hang" => faults.hang = Some(value.parse().map_err(|_| wrong())?),
+                "panic-actor" => faults.panic_actor = Some(value.parse().map_err(|_| wrong())?),
+                "plan" => faults.plan = Some(value.to_owned()),
+                "build" => faults.build = Some(value.to_owned()),
                 "panic" => faults.panic = Some(chunk().ok_or_else(wrong)?),
                 _ => return Err(wrong()),
             }

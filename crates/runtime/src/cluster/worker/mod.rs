@@ -2,9 +2,8 @@
 //!
 //! ```text
 //!  Worker ─ one per process: the book of jobs, membership, the pool of threads
-//!    └── JobActor ─ one per open job: drives `tenaz_core::JobWorker` (actor.rs, act.rs)
-//!          ├── chunk.rs    leaf work, on the pool
-//!          ├── tasks.rs    rows taken in, inner tasks, the end, on the pool in the order of the log (strand.rs)
+//!    └── JobActor ─ one per open job: the shell around `tenaz_core::JobDriver` (actor.rs, act.rs)
+//!          ├── engine.rs   what is done with rows, on the pool; chunk.rs: leaf work
 //!          └── reading.rs  queues and logs, as tasks that hand messages to the actor
 //! ```
 //!
@@ -12,32 +11,32 @@
 
 mod act;
 mod actor;
+mod actors;
 mod board;
 mod chunk;
+mod engine;
 mod fault;
 mod pool;
 mod reading;
-mod shared;
-mod strand;
-mod tasks;
+mod unserved;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenaz_cluster::limits::BEAT_EVERY;
 use tenaz_cluster::{Book, Janitor, Link, Membership, Patience, Role};
-use tenaz_core::{JobCard, JobId, ProcessRole};
+use tenaz_core::{BuildId, JobId, ProcessRole};
 use tenaz_vitals::{Vitals, WorkerMetrics};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::spool::Budget;
 use crate::{Error, limits};
 pub use fault::Faults;
 
-use actor::{JobActor, Joined};
+use actor::Joined;
+use actors::Actors;
 use board::Board;
 use pool::Pool;
 
@@ -85,6 +84,8 @@ struct Shop {
     settings: WorkerSettings,
     vitals: Arc<Vitals>,
     metrics: WorkerMetrics,
+    /// The code that this worker runs, as far as the others are told.
+    build: BuildId,
     stop: CancellationToken,
 }
 
@@ -118,8 +119,12 @@ impl Worker {
         // These were there before this worker: others may have written to their logs.
         let before: BTreeSet<JobId> = book.each(|view| view.card.id.clone()).into_iter().collect();
         let board = Arc::new(Board::default());
-        let said = Arc::clone(&board);
-        let membership = Membership::join(&link, Role::Worker, Membership::new_id()?, move |beat| said.fill(beat));
+        let build = settings.faults.build.clone().map_or_else(tenaz_cluster::build_id, BuildId::new);
+        let (said, announced) = (Arc::clone(&board), build.clone());
+        let membership = Membership::join(&link, Role::Worker, Membership::new_id()?, move |beat| {
+            beat.build.clone_from(&announced);
+            said.fill(beat);
+        });
         Janitor::start(&link, &book, &membership, settings.patience);
         tracing::info!(member = %membership.me(), threads = settings.threads, "the worker is ready");
         let shop = Arc::new(Shop {
@@ -132,6 +137,7 @@ impl Worker {
             settings,
             vitals,
             metrics,
+            build,
             stop,
         });
         // Whoever has just come would believe to be alone, and take everything: that would only cost time, but others
@@ -147,43 +153,31 @@ impl Worker {
         Ok(())
     }
 
-    async fn follow_jobs(shop: &Arc<Shop>, before: &BTreeSet<JobId>) -> BTreeMap<JobId, JoinHandle<()>> {
-        let mut actors: BTreeMap<JobId, JoinHandle<()>> = BTreeMap::new();
+    async fn follow_jobs(shop: &Arc<Shop>, before: &BTreeSet<JobId>) -> Actors {
+        let mut actors = Actors::default();
         let mut changes = shop.book.changes();
         loop {
             changes.borrow_and_update();
             let open = shop.book.each(|view| view.end.is_none().then(|| view.card.clone()));
             let there: BTreeSet<JobId> = shop.book.each(|view| view.card.id.clone()).into_iter().collect();
-            actors.retain(|job, actor| there.contains(job) || !actor.is_finished());
+            actors.forget_others(&there);
             for card in open.into_iter().flatten() {
                 let joined = if before.contains(&card.id) { Joined::UnderWay } else { Joined::AtStart };
-                actors.entry(card.id.clone()).or_insert_with(|| Self::spawn_actor(shop, card, joined));
+                actors.begin(shop, card, joined);
             }
             tokio::select! {
                 () = shop.stop.cancelled() => return actors,
                 changed = changes.changed() => if changed.is_err() { return actors },
+                () = actors.mind(shop) => {}
             }
         }
     }
 
-    /// An actor has a pulse of its own: one that blocks its thread is seen, however well the others work.
-    fn spawn_actor(shop: &Arc<Shop>, card: JobCard, joined: Joined) -> JoinHandle<()> {
-        let (shop, pulse) = (Arc::clone(shop), shop.vitals.pulse());
-        tokio::spawn(async move { pulse.during(JobActor::run(shop, card, joined)).await })
-    }
-
     /// The others take over at once what this worker owns; the chunks it has begun it finishes itself.
-    async fn drain(shop: &Arc<Shop>, actors: BTreeMap<JobId, JoinHandle<()>>) {
+    async fn drain(shop: &Arc<Shop>, actors: Actors) {
         tracing::info!("stopping: finishing what was begun");
         shop.membership.leave().await;
-        let finish = async {
-            for actor in actors.into_values() {
-                if let Err(error) = actor.await {
-                    tracing::warn!(%error, "a job's actor ended badly");
-                }
-            }
-        };
-        if tokio::time::timeout(shop.settings.drain, finish).await.is_err() {
+        if tokio::time::timeout(shop.settings.drain, actors.finish()).await.is_err() {
             tracing::warn!("not everything was finished in time; others will do it again");
         }
         shop.link.close().await;

@@ -1,8 +1,11 @@
 //! Queues and logs, read by tasks that hand their messages to the job's actor.
 
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use tenaz_cluster::limits::READ_AHEAD;
 use tenaz_cluster::{LogMessage, Session, read_log};
 use tenaz_core::{JobId, Log};
@@ -68,13 +71,48 @@ pub(super) enum Reading {
     Message(Log, u64, LogMessage, OwnedSemaphorePermit),
     /// A chunk of a work queue.
     Chunk(usize, u64, Delivery, Acker),
+    /// Nothing more will come of this reading, and why.
+    Ended(Feed, u64, String),
+}
+
+/// Where something is read for a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Feed {
+    /// A log.
+    Log(Log),
+    /// The work queue of a wave.
+    Chunks(usize),
+}
+
+impl std::fmt::Display for Feed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Log(log) => write!(f, "log {log}"),
+            Self::Chunks(wave) => write!(f, "work queue {wave}"),
+        }
+    }
+}
+
+/// Starts a task that reads. However it ends, even by a panic, the actor is told: a job whose log is not read any more would
+/// wait in silence.
+fn start(
+    feed: Feed,
+    number: u64,
+    taker: mpsc::Sender<Reading>,
+    reading: impl Future<Output = String> + Send + 'static,
+) -> Reader {
+    let task = tokio::spawn(async move {
+        let ended = AssertUnwindSafe(reading).catch_unwind().await;
+        let reason = ended.unwrap_or_else(|_| "its reader crashed".to_owned());
+        // If the actor is gone, so is the job.
+        let _ = taker.send(Reading::Ended(feed, number, reason)).await;
+    });
+    Reader { task: task.abort_handle() }
 }
 
 /// A task that is stopped when this is dropped.
 #[derive(Debug)]
 pub(super) struct Reader {
-    /// Tells this reading of a log from an earlier one.
-    pub(super) number: u64,
     task: AbortHandle,
 }
 
@@ -86,7 +124,6 @@ impl Drop for Reader {
 
 /// Which reading of which log.
 pub(super) struct LogReading {
-    pub(super) job: JobId,
     /// The log's name on the broker.
     pub(super) name: String,
     pub(super) log: Log,
@@ -98,9 +135,10 @@ pub(super) struct LogReading {
 
 /// Reads a log.
 pub(super) fn read(session: &Arc<Session>, reading: LogReading, taker: mpsc::Sender<Reading>) -> Reader {
-    let LogReading { job, name, log, from, number, mut recovery } = reading;
+    let LogReading { name, log, from, number, mut recovery } = reading;
     let session = Arc::clone(session);
-    let task = tokio::spawn(async move {
+    let told = taker.clone();
+    start(Feed::Log(log), number, told, async move {
         let room = Arc::new(Semaphore::new(WAITING_MESSAGES));
         let (sender, mut messages) = mpsc::channel(READ_AHEAD);
         let reading = read_log(&session, &name, from, &sender);
@@ -116,13 +154,10 @@ pub(super) fn read(session: &Arc<Session>, reading: LogReading, taker: mpsc::Sen
             }
         };
         tokio::select! {
-            ended = reading => if let Err(error) = ended {
-                tracing::debug!(%job, %log, %error, "a log is not read any more");
-            },
-            () = handing => {}
+            ended = reading => ended.err().map_or_else(String::new, |error| error.to_string()),
+            () = handing => String::new(),
         }
-    });
-    Reader { number, task: task.abort_handle() }
+    })
 }
 
 /// Takes chunks from a work queue.
@@ -136,7 +171,8 @@ pub(super) fn take_chunks(
     taker: mpsc::Sender<Reading>,
 ) -> Reader {
     let session = Arc::clone(session);
-    let task = tokio::spawn(async move {
+    let told = taker.clone();
+    start(Feed::Chunks(wave), number, told, async move {
         let mut backoff = Backoff::new();
         while !session.is_lost() {
             let error = match Consumer::open(&session.reading, &queue, prefetch).await {
@@ -149,7 +185,7 @@ pub(super) fn take_chunks(
                                 backoff.reset();
                                 let chunk = Reading::Chunk(wave, number, delivery, acker.clone());
                                 if taker.send(chunk).await.is_err() {
-                                    return;
+                                    return String::new();
                                 }
                             }
                             Err(error) => break error,
@@ -158,11 +194,15 @@ pub(super) fn take_chunks(
                 }
             };
             session.met(&error);
+            // A queue that is not there may be one that is just being made anew.
+            if !error.is_temporary() && !matches!(error, tenaz_rabbit::Error::NotFound { .. }) {
+                return error.to_string();
+            }
             tracing::debug!(%job, wave, %error, "chunks cannot be taken right now");
             tokio::time::sleep(backoff.next_delay()).await;
         }
-    });
-    Reader { number, task: task.abort_handle() }
+        "the connection to the broker was lost".to_owned()
+    })
 }
 
 #[cfg(test)]

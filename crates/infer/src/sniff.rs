@@ -1,0 +1,294 @@
+//! The dialect of a text, found by trying: the marks by which most records have the same number of fields.
+
+use tenaz_source::{Dialect, Escape, RecordKind, RecordReader};
+
+use crate::reading::Reading;
+
+/// Delimiters that are tried, the likeliest last: of equals the last one wins.
+const DELIMITERS: [u8; 8] = [b'~', b'^', b' ', b':', b'|', b'\t', b';', b','];
+
+/// Records that are looked at for each dialect that is tried.
+const LOOKED_AT: usize = 300;
+
+/// Lines before a header, at most.
+const MAX_PREAMBLE: usize = 40;
+
+/// A dialect, and what has to be said about how it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sniffed {
+    pub(crate) dialect: Dialect,
+    /// What was guessed beyond the usual, each with the option that overrules it.
+    pub(crate) said: Vec<String>,
+}
+
+/// How well a dialect explains a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fit {
+    /// The number of fields that most records have.
+    usual: usize,
+    /// Records with that number, in twentieths: a few broken records do not decide.
+    same: usize,
+    /// Records with quotes where none may be.
+    faults: usize,
+    /// Whether the first record has it, too.
+    first_agrees: bool,
+    records: usize,
+    /// Fields that stood in quotes.
+    quoted: usize,
+}
+
+/// The dialect of the text that begins with `text`; `whole`: it ends with it, too. `tabs`: the file's name speaks of tabs.
+pub(crate) fn sniff(text: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Sniffed {
+    let mut said = Vec::new();
+    let mut base = Dialect { cr_ends_records: ends_with_cr(text), ..Dialect::default() };
+    base.comment = reading.comment.flatten();
+    base.skip_lines = reading.skip_lines.unwrap_or(0);
+    let mut told = reading.delimiter;
+    if let Some(delimiter) = excel_separator(text).filter(|_| reading.skip_lines.is_none()) {
+        base.skip_lines = 1;
+        told = told.or(Some(delimiter));
+    }
+    let body = without_lines(text, base.skip_lines, base.cr_ends_records);
+    if reading.comment.is_none() && has_comments(body) {
+        base.comment = Some(b'#');
+        said.push("lines that begin with # are comments (--comment none reads them)".to_owned());
+    }
+    let mut dialect = best(body, whole, tabs, &base, told, reading);
+    if dialect.quote == Some(b'\'') && reading.quote.is_none() {
+        said.push("fields are quoted with ' (--quote '\"' overrules)".to_owned());
+    }
+    if dialect.escape == Escape::Backslash && reading.escape.is_none() {
+        said.push("a backslash escapes quotes (--escape double overrules)".to_owned());
+    }
+    if reading.skip_lines.is_none() {
+        let preamble = preamble(body, whole, &dialect);
+        if preamble > 0 {
+            said.push(format!("the first {preamble} lines are no records (--skip 0 reads them)"));
+        }
+        dialect.skip_lines = base.skip_lines + preamble;
+    }
+    Sniffed { dialect, said }
+}
+
+/// Whether records end with `\r` alone.
+fn ends_with_cr(text: &[u8]) -> bool {
+    let lone = (0..text.len()).filter(|&at| text[at] == b'\r' && text.get(at + 1).is_some_and(|next| *next != b'\n'));
+    memchr::memchr(b'\n', text).is_none() && lone.take(1).count() > 0
+}
+
+/// The delimiter of `sep=;`, which Excel reads in the first line.
+fn excel_separator(text: &[u8]) -> Option<u8> {
+    let line = text.split(|byte| matches!(byte, b'\n' | b'\r')).next()?;
+    match line {
+        [s, e, p, b'=', delimiter] if [*s, *e, *p].eq_ignore_ascii_case(b"sep") => Some(*delimiter),
+        _ => None,
+    }
+}
+
+/// The text behind so many lines.
+pub(crate) fn without_lines(text: &[u8], lines: u64, cr: bool) -> &[u8] {
+    let mut rest = text;
+    for _ in 0..lines {
+        let end = if cr { memchr::memchr2(b'\n', b'\r', rest) } else { memchr::memchr(b'\n', rest) };
+        let Some(end) = end else { return &[] };
+        let both = rest[end] == b'\r' && rest.get(end + 1) == Some(&b'\n');
+        rest = &rest[end + 1 + usize::from(both)..];
+    }
+    rest
+}
+
+/// Whether some, but not most, of the first lines begin with `#` and something that is no name of a first column.
+fn has_comments(text: &[u8]) -> bool {
+    let lines: Vec<&[u8]> = text.split(|byte| matches!(byte, b'\n' | b'\r')).take(LOOKED_AT).collect();
+    let comments = lines.iter().filter(|line| line.starts_with(b"# ") || ***line == *b"#").count();
+    comments > 0 && comments * 2 < lines.len()
+}
+
+/// How good a dialect is, the weightiest first: how many records agree, whether the first does, whether the file's name speaks
+/// for it, fields, and whether the marks are the usual ones.
+type Score = (i64, bool, bool, i64, i64);
+
+fn best(body: &[u8], whole: bool, tabs: bool, base: &Dialect, told: Option<u8>, reading: &Reading) -> Dialect {
+    let delimiters: Vec<u8> = told.map_or_else(|| DELIMITERS.to_vec(), |delimiter| vec![delimiter]);
+    let quotes: Vec<Option<u8>> = match reading.quote {
+        Some(quote) => vec![quote],
+        None => vec![Some(b'\''), Some(b'"')],
+    };
+    let escapes: Vec<Escape> = match reading.escape {
+        Some(escape) => vec![escape],
+        None if memchr::memchr(b'\\', body).is_some() => vec![Escape::Backslash, Escape::Doubled],
+        None => vec![Escape::Doubled],
+    };
+    let mut found: Option<(Score, Dialect)> = None;
+    for &delimiter in &delimiters {
+        for &quote in &quotes {
+            for &escape in &escapes {
+                let spaces = reading.skip_spaces.unwrap_or_else(|| spaces_follow(body, delimiter));
+                let dialect = Dialect { delimiter, quote, escape, skip_spaces: spaces, ..base.clone() };
+                if dialect.check().is_err() {
+                    continue;
+                }
+                let Some(fit) = fit(body, whole, &dialect) else { continue };
+                // Single quotes are apostrophes unless fields really stand in them.
+                if quote == Some(b'\'') && reading.quote.is_none() && fit.quoted * 2 < fit.records {
+                    continue;
+                }
+                if fit.usual < 2 && told.is_none() && delimiter != b',' {
+                    continue;
+                }
+                // A space or a colon between words is no delimiter unless everything agrees with it.
+                let is_odd = matches!(delimiter, b' ' | b':' | b'~' | b'^');
+                if is_odd && told.is_none() && (fit.same < 20 || fit.usual < 3 || fit.records < 3) {
+                    continue;
+                }
+                // One field a record fits every text, so it says little.
+                let same = if fit.usual < 2 { fit.same as i64 / 4 } else { fit.same as i64 };
+                let score = (
+                    same - if is_odd { 10 } else { 0 } - (fit.faults.min(20) as i64) * 2,
+                    fit.first_agrees,
+                    tabs && delimiter == b'\t',
+                    fit.usual as i64,
+                    i64::from(quote == Some(b'"')) + i64::from(escape == Escape::Doubled),
+                );
+                if found.as_ref().is_none_or(|(best, _)| score >= *best) {
+                    found = Some((score, dialect));
+                }
+            }
+        }
+    }
+    let otherwise = || Dialect {
+        delimiter: told.unwrap_or(if tabs { b'\t' } else { b',' }),
+        quote: reading.quote.unwrap_or(Some(b'"')),
+        escape: reading.escape.unwrap_or_default(),
+        ..base.clone()
+    };
+    found.map_or_else(otherwise, |(_, dialect)| dialect)
+}
+
+/// Whether nearly every delimiter is followed by a space.
+fn spaces_follow(body: &[u8], delimiter: u8) -> bool {
+    if delimiter == b' ' {
+        return false;
+    }
+    let (mut all, mut spaced) = (0, 0);
+    for at in memchr::memchr_iter(delimiter, body).take(5_000) {
+        match body.get(at + 1) {
+            Some(b' ') => (all, spaced) = (all + 1, spaced + 1),
+            // An empty field has nothing to put a space before.
+            Some(byte) if *byte == delimiter || matches!(byte, b'\n' | b'\r') => {}
+            _ => all += 1,
+        }
+    }
+    all > 0 && spaced * 20 >= all * 19
+}
+
+/// The lengths of the records of a text, and what is wrong with them.
+fn fit(body: &[u8], whole: bool, dialect: &Dialect) -> Option<Fit> {
+    let mut reader = RecordReader::new(dialect.clone(), false);
+    let mut lengths = Vec::new();
+    let (mut rest, mut faults, mut quoted) = (body, 0, 0);
+    while lengths.len() < LOOKED_AT {
+        let Some(span) = reader.read(rest, whole) else { break };
+        match span.kind {
+            RecordKind::Record => {
+                quoted += usize::from((0..reader.len()).any(|i| reader.field(i).is_some_and(|(_, quoted)| quoted)));
+                lengths.push(reader.len());
+            }
+            RecordKind::StrayQuote | RecordKind::OpenQuote => {
+                faults += 1;
+                lengths.push(reader.len());
+            }
+            RecordKind::Blank | RecordKind::Comment => {}
+        }
+        rest = &rest[span.next..];
+    }
+    let (first, others) = lengths.split_first()?;
+    let others = if others.is_empty() { std::slice::from_ref(first) } else { others };
+    let usual = most_common(others.iter().copied(), *first)?;
+    let same = others.iter().filter(|length| **length == usual).count() * 20 / others.len();
+    Some(Fit { usual, same, faults, first_agrees: usual == *first, records: lengths.len(), quoted })
+}
+
+/// Lines before the first record that has as many fields as most, and is no title.
+fn preamble(body: &[u8], whole: bool, dialect: &Dialect) -> u64 {
+    let Some(Fit { usual, .. }) = fit(body, whole, dialect).filter(|fit| fit.usual >= 2 && fit.same >= 10) else {
+        return 0;
+    };
+    let mut reader = RecordReader::new(dialect.clone(), true);
+    let (mut rest, mut lines, mut records) = (body, 0, 0);
+    while let Some(span) = reader.read(rest, whole) {
+        let is_record = !matches!(span.kind, RecordKind::Blank | RecordKind::Comment);
+        if is_record {
+            let filled = reader.fields().filter(|field| !field.trim_ascii().is_empty()).count();
+            // A header with a name too few is a header; a title fills at most half of the columns.
+            let is_title = filled * 2 <= usual && (reader.len() < usual || filled <= 1);
+            if !is_title {
+                return if records > 0 { lines } else { 0 };
+            }
+            records += 1;
+        }
+        if records > MAX_PREAMBLE {
+            return 0;
+        }
+        lines += span.lines;
+        rest = &rest[span.next..];
+    }
+    0
+}
+
+/// The most common number; of equals `preferred`, or the largest.
+pub(crate) fn most_common(numbers: impl Iterator<Item = usize>, preferred: usize) -> Option<usize> {
+    let mut counts = std::collections::BTreeMap::new();
+    numbers.for_each(|n| *counts.entry(n).or_insert(0usize) += 1);
+    counts.into_iter().max_by_key(|(n, count)| (*count, *n == preferred, *n)).map(|(n, _)| n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sniffed(text: &str) -> Dialect {
+        sniff(text.as_bytes(), true, false, &Reading::default()).dialect
+    }
+
+    #[test]
+    fn the_delimiter_is_the_one_that_fits_all_records() {
+        for (text, delimiter) in [
+            ("a,b\n1,2\n", b','),
+            ("a;b\n1,5;2,5\n3,5;4,5\n", b';'),
+            ("a\tb\tc\nx, y\t1\t2\nz\t3\t4\n", b'\t'),
+            ("a|b\n1|2\n", b'|'),
+            ("a\n1\n2\n", b','),
+            ("name,note\nx,\"a;b;c\"\ny,\"d;e;f\"\n", b','),
+            ("a;b\n\"x;y\";1\n\"p,q\";2\n", b';'),
+            ("a^b^c\n1^2^3\n4^5^6\n", b'^'),
+            ("name\nJohn Smith\nJane Doe\nBob Ray\n", b','),
+            ("time\n12:30\n13:45\n14:00\n", b','),
+        ] {
+            assert_eq!(char::from(sniffed(text).delimiter), char::from(delimiter), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn excel_says_its_delimiter_and_programs_write_titles_and_comments() {
+        assert_eq!((sniffed("sep=;\na;b\n1;2\n").delimiter, sniffed("sep=;\na;b\n1;2\n").skip_lines), (b';', 1));
+        let titled =
+            "Umsatz Januar 2025\nerstellt am 1.2.2025\n\nDatum;Betrag;Konto\n1.1.2025;5,50;77\n2.1.2025;6,50;78\n";
+        assert_eq!(sniffed(titled).skip_lines, 3);
+        assert_eq!(sniffed("Report,,\nid,name,x\n1,a,2\n2,b,3\n").skip_lines, 1);
+        assert_eq!(sniffed("# made by x\nid,name\n1,a\n2,b\n3,c\n").comment, Some(b'#'));
+        assert_eq!(sniffed("#id,name\n1,a\n2,b\n").comment, None);
+        // A header with a name too few is no title.
+        assert_eq!(sniffed("a,b,c\n1,2,3,4\n5,6,7,8\n").skip_lines, 0);
+    }
+
+    #[test]
+    fn other_quotes_and_escapes_are_seen_where_they_are_used() {
+        assert_eq!(sniffed("a;b\n'x;y';'1'\n'p';'2'\n").quote, Some(b'\''));
+        assert_eq!(sniffed("a,b\nO'Brien,1\nit's,2\n").quote, Some(b'"'));
+        assert_eq!(sniffed("a,b\n\"x \\\"y\\\", z\",1\n\"p\",2\n").escape, Escape::Backslash);
+        assert_eq!(sniffed("a,b\n\"C:\\dir\",1\n\"p\",2\n").escape, Escape::Doubled);
+        assert!(sniffed("a, b\n1, \"x, y\"\n2, \"z\"\n").skip_spaces);
+        assert!(sniffed("a,b\r1,2\r3,4\r").cr_ends_records);
+    }
+}

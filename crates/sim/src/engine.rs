@@ -1,0 +1,279 @@
+//! The rows of a simulated job: a [`RowEngine`] that computes with rows of two numbers, and tells what it saw.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tenaz_core::{
+    Classified, ClosedTable, DoneSummary, EdgeSums, End, Error, FaultClass, Imbalance, Ledger, Lineage, Log, LogPart,
+    Partition, QueryId, RowEngine, Source, StageId, TableId,
+};
+
+use crate::broker::ChunkCopy;
+use crate::mutation::Mutation;
+use crate::rows::{Message, Row};
+use crate::scenario::Scenario;
+use crate::store::LogState;
+
+/// The rows that one reading of a log has given.
+pub(crate) type LogRows = Rc<RefCell<LogState>>;
+
+/// Why a step could not be done.
+#[derive(Debug)]
+pub(crate) enum StepError {
+    /// The worker's disk is full.
+    DiskFull,
+    /// Rows are not conserved, or two parties disagree.
+    Contradiction(Error),
+    /// The records of a table do not add up.
+    Imbalance(Imbalance),
+    /// The job is concluded, but nobody has said how many records this table has.
+    NotClosed(TableId),
+}
+
+impl fmt::Display for StepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DiskFull => f.write_str("the disk is full"),
+            Self::Contradiction(error) => error.fmt(f),
+            Self::Imbalance(imbalance) => imbalance.fmt(f),
+            Self::NotClosed(table) => write!(f, "nobody has said how many records table {} has", table.0),
+        }
+    }
+}
+
+impl Classified for StepError {
+    fn class(&self) -> FaultClass {
+        match self {
+            Self::DiskFull => FaultClass::Process,
+            Self::Contradiction(_) => FaultClass::Data,
+            Self::Imbalance(_) | Self::NotClosed(_) => FaultClass::Bug,
+        }
+    }
+}
+
+/// What an engine has seen and the checks must know.
+#[derive(Debug)]
+pub(crate) enum Finding {
+    /// A rule was broken.
+    Broken(String),
+    /// The job was concluded with these results.
+    Concluded(LogState),
+}
+
+/// Computes with the rows of one worker's part in the job.
+pub(crate) struct SimEngine {
+    scenario: Rc<Scenario>,
+    /// Stands for all that makes the order of rows differ from worker to worker.
+    turn: u64,
+    mutation: Mutation,
+    /// The rows of complete broadcasts.
+    broadcasts: RefCell<BTreeMap<StageId, Vec<Row>>>,
+    /// Which bytes the broadcasts were made of.
+    broadcast_sums: RefCell<EdgeSums>,
+    /// The rows of the present reading of each log, for mistakes that look them up.
+    opened: RefCell<BTreeMap<Log, LogRows>>,
+    findings: RefCell<Vec<Finding>>,
+}
+
+impl SimEngine {
+    /// The engine of a worker that has just heard of the job.
+    pub(crate) fn new(scenario: Rc<Scenario>, turn: u64, mutation: Mutation) -> Self {
+        Self {
+            scenario,
+            turn,
+            mutation,
+            broadcasts: RefCell::default(),
+            broadcast_sums: RefCell::default(),
+            opened: RefCell::default(),
+            findings: RefCell::default(),
+        }
+    }
+
+    /// What it has seen since it was asked last.
+    pub(crate) fn findings(&self) -> Vec<Finding> {
+        self.findings.take()
+    }
+
+    /// The rows of the present reading of a log.
+    pub(crate) fn rows(&self, log: Log) -> Option<LogRows> {
+        self.opened.borrow().get(&log).cloned()
+    }
+
+    fn broken(&self, rule: String) {
+        self.findings.borrow_mut().push(Finding::Broken(rule));
+    }
+
+    fn broadcast(&self, edge: StageId) -> Vec<Row> {
+        self.broadcasts.borrow().get(&edge).cloned().unwrap_or_default()
+    }
+
+    fn broadcast_lineage<'a>(&self, edges: impl IntoIterator<Item = &'a StageId>) -> u64 {
+        self.broadcast_sums.borrow().of_edges(edges)
+    }
+
+    fn expect_broadcasts<'a>(&self, source: Source, edges: impl IntoIterator<Item = &'a StageId>) {
+        let complete = self.broadcasts.borrow();
+        if let Some(edge) = edges.into_iter().find(|edge| !complete.contains_key(edge)) {
+            self.broken(format!("{source} was begun before broadcast {} was complete", edge.0));
+        }
+    }
+
+    fn snapshot(&self, state: &LogState, edge: StageId) {
+        self.broadcasts.borrow_mut().entry(edge).or_insert_with(|| state.rows_of(edge));
+        *self.broadcast_sums.borrow_mut() = state.sums(EdgeSums::of_broadcast(&self.scenario.topology));
+    }
+
+    /// The records of the results against those that the tables were closed with.
+    fn balance(&self, results: &LogState, closed: &BTreeMap<TableId, ClosedTable>) -> Result<(), StepError> {
+        let tables = self.scenario.topology.tables();
+        let mut ledger = Ledger::new(tables);
+        for (source, records) in results.accounts() {
+            if let Source::Chunk { table, .. } = source {
+                ledger.decoded(usize::from(table.0), records, 0);
+            }
+        }
+        for table in (0..tables as u16).map(TableId) {
+            let records = closed.get(&table).and_then(|closed| closed.records).ok_or(StepError::NotClosed(table))?;
+            ledger.read(usize::from(table.0), records);
+        }
+        ledger.check().map_err(StepError::Imbalance)
+    }
+
+    fn task_rows(
+        &self,
+        (stage, partition): (StageId, Partition),
+        rows: &LogRows,
+    ) -> Result<(Vec<Vec<Row>>, u64), StepError> {
+        let topology = &self.scenario.topology;
+        let reads = &topology.stage(stage).reads;
+        let task = Source::Task { stage, partition };
+        let lineage = rows.borrow().sums(EdgeSums::of_partition(topology, partition)).of_edges(reads);
+        let hand_out = |&edge: &StageId| match rows.borrow_mut().hand_out(topology, edge) {
+            Some(rows) => Ok(rows),
+            None if self.mutation == Mutation::LookUpLate => Ok(Vec::new()),
+            None => Err(StepError::Contradiction(Error::InputTakenTwice { task, edge })),
+        };
+        Ok((reads.iter().map(hand_out).collect::<Result<_, _>>()?, lineage))
+    }
+
+    /// Runs an inner task over whatever rows these are. `sources` is what they are counted against, if at all.
+    pub(crate) fn run_over(
+        &self,
+        (stage, partition): (StageId, Partition),
+        sources: Option<u64>,
+        rows: &LogRows,
+    ) -> Result<Vec<(Log, Message)>, StepError> {
+        let shape = self.scenario.topology.stage(stage);
+        let task = Source::Task { stage, partition };
+        self.expect_broadcasts(task, &shape.broadcasts);
+        let taken = rows.borrow().sources_over(&self.scenario.topology, &shape.reads);
+        if let Some(counted) = sources.filter(|&counted| counted != taken) {
+            return Err(StepError::Contradiction(Error::InputLost { task, counted, taken }));
+        }
+        let (inputs, input) = self.task_rows((stage, partition), rows)?;
+        let made = self.scenario.run(stage, &inputs, |edge| self.broadcast(edge));
+        let lineage = Lineage { input, broadcasts: self.broadcast_lineage(&shape.broadcasts) };
+        Ok(self.scenario.messages((task, lineage), &[(stage, made)], self.turn))
+    }
+}
+
+impl RowEngine for SimEngine {
+    type LogRows = LogRows;
+    type Body = Message;
+    type Sent = Message;
+    type Permit = Rc<()>;
+    type Leaf = ChunkCopy;
+    type Early = Infallible;
+    type End = End;
+    type Error = StepError;
+
+    fn open(&self, log: Log) -> LogRows {
+        let mut opened = self.opened.borrow_mut();
+        match opened.get(&log) {
+            Some(rows) if self.mutation == Mutation::KeepReleased => Rc::clone(rows),
+            _ => {
+                let rows = LogRows::default();
+                opened.insert(log, Rc::clone(&rows));
+                rows
+            }
+        }
+    }
+
+    fn run_chunk(&self, leaf: ChunkCopy) -> Result<Vec<(Log, Message)>, StepError> {
+        let ChunkCopy { source, version } = leaf;
+        let Source::Chunk { table, number } = source else { return Ok(Vec::new()) };
+        let edges = self.scenario.topology.broadcasts_of(table);
+        self.expect_broadcasts(source, &edges);
+        let made = self.scenario.run_chunk((table, number), version, |edge| self.broadcast(edge));
+        let digest = self.scenario.digest(source, version);
+        let lineage = Lineage::of_chunk(digest, self.broadcast_lineage(&edges));
+        Ok(self.scenario.messages((source, lineage), &made, self.turn))
+    }
+
+    fn take(
+        &self,
+        log: Log,
+        rows: &LogRows,
+        source: Source,
+        parts: Vec<LogPart<Message>>,
+    ) -> Result<Option<Infallible>, StepError> {
+        let mut messages: Vec<Message> = parts.into_iter().map(|part| part.body).collect();
+        let expected = messages.first().map_or(0, |first| first.header.parts as usize);
+        if messages.len() != expected {
+            self.broken(format!("{source} was taken from log {log} without all its parts"));
+        }
+        if self.mutation == Mutation::TakeLastPart {
+            messages.drain(..messages.len() - 1);
+        }
+        let mut state = rows.borrow_mut();
+        state.take(messages);
+        if self.mutation == Mutation::SnapshotEarly && log == Log::Broadcast {
+            let edges: Vec<StageId> = state.rows().map(|(edge, _)| edge).collect();
+            edges.into_iter().for_each(|edge| self.snapshot(&state, edge));
+        }
+        Ok(None)
+    }
+
+    fn complete_broadcast(&self, rows: &LogRows, edge: StageId) -> Result<(), StepError> {
+        self.snapshot(&rows.borrow(), edge);
+        Ok(())
+    }
+
+    fn run_task(
+        &self,
+        task: (StageId, Partition),
+        sources: u64,
+        rows: Arc<LogRows>,
+        _is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<(Log, Message)>>, StepError> {
+        self.run_over(task, Some(sources), &rows).map(Some)
+    }
+
+    fn make_answer(&self, _rows: &LogRows, _query: QueryId) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    /// The results are taken out of the log: they can be had once.
+    fn conclude(&self, rows: &LogRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<End, StepError> {
+        let results = rows.take();
+        let lineage = results.lineage().check(&self.scenario.topology).map_err(StepError::Contradiction);
+        if self.mutation != Mutation::NoLineage && self.scenario.changed.is_some() {
+            lineage?;
+            self.balance(&results, closed)?;
+            self.findings.borrow_mut().push(Finding::Concluded(results));
+        } else {
+            // Every chunk came in one version: the oracle judges first, so that it is seen what a mistake would lead to.
+            let balanced = self.balance(&results, closed);
+            self.findings.borrow_mut().push(Finding::Concluded(results));
+            if self.mutation != Mutation::NoLineage {
+                lineage?;
+            }
+            balanced?;
+        }
+        Ok(End::Done(DoneSummary::default()))
+    }
+}
