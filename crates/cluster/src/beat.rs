@@ -1,9 +1,9 @@
 //! Heartbeats: who is there, what it does, how far it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tenaz_core::{BuildId, Claim, JobId, MemberId};
+use tenaz_core::{BoundedText, BuildId, Claim, JobId, MemberId};
 
 /// The kinds of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -63,9 +63,9 @@ pub struct Beat {
     /// The code that it runs.
     #[serde(default)]
     pub build: BuildId,
-    /// Jobs that a worker cannot serve although it runs their build.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub refused: BTreeSet<JobId>,
+    /// Jobs that a worker cannot serve although it runs their build, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub refused: BTreeMap<JobId, BoundedText>,
     /// What a worker owns.
     #[serde(default)]
     pub claims: BTreeMap<JobId, Claim>,

@@ -133,3 +133,28 @@ pub async fn delete_job_objects(link: &Link, card: &JobCard, end: &End, all: boo
     let queues = queues.chain([names.probe(&card.id)]);
     side_by_side(queues.chain(logs), |queue| delete_queue(link.clone(), queue)).await
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Barrier;
+
+    use super::*;
+
+    /// Partitions are cheap only if the broker is asked for many at once: each of these waits until all are under way.
+    #[tokio::test]
+    async fn objects_are_made_side_by_side_and_each_of_them_once() {
+        let (barrier, made) = (Arc::new(Barrier::new(OBJECTS_AT_ONCE)), Arc::new(AtomicUsize::new(0)));
+        let all = side_by_side(0..3 * OBJECTS_AT_ONCE, |_| {
+            let (barrier, made) = (Arc::clone(&barrier), Arc::clone(&made));
+            async move {
+                barrier.wait().await;
+                made.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+        });
+        tokio::time::timeout(std::time::Duration::from_secs(60), all).await.expect("side by side").expect("all made");
+        assert_eq!(made.load(Ordering::Relaxed), 3 * OBJECTS_AT_ONCE);
+    }
+}

@@ -4,11 +4,11 @@
 //! whether their neighbours' queues are still there, so a death is known within a fraction of a second; a member that
 //! hangs is known by its silence. Wrong beliefs cost time, never an answer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tenaz_core::{Announcement, JobId, LifeSign, MemberId, Members, Roster};
+use tenaz_core::{Announcement, BoundedText, JobId, LifeSign, MemberId, Members, Roster};
 use tenaz_rabbit::{Consumer, Properties, Target};
 use tokio::sync::{Notify, watch};
 use tokio::time::{MissedTickBehavior, interval};
@@ -133,6 +133,12 @@ impl Membership {
         said.copied().max_by_key(|progress| (progress.answers, progress.chunks))
     }
 
+    /// Why a worker believed alive cannot serve a job of its own build, if there is one. Of several reasons, that of the member
+    /// with the lowest id.
+    pub fn refusal(&self, job: &JobId) -> Option<BoundedText> {
+        self.lock().kept().find_map(|seen| seen.beat.refused.get(job).cloned())
+    }
+
     /// Says something now, because what there is to say has changed.
     pub fn beat_now(&self) {
         self.beat_now.notify_one();
@@ -232,7 +238,7 @@ impl Membership {
             pid: std::process::id(),
             url: None,
             build: build_id(),
-            refused: BTreeSet::new(),
+            refused: BTreeMap::new(),
             claims: BTreeMap::new(),
             progress: BTreeMap::new(),
             under_way: BTreeMap::new(),
@@ -261,7 +267,8 @@ impl Membership {
     }
 
     fn heard(&self, beat: Beat) {
-        let (build, claims, refused) = (beat.build.clone(), beat.claims.clone(), beat.refused.clone());
+        let (build, claims, refused) =
+            (beat.build.clone(), beat.claims.clone(), beat.refused.keys().cloned().collect());
         let sign = LifeSign {
             member: beat.member,
             is_worker: beat.role == Role::Worker,

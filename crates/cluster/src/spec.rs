@@ -78,6 +78,8 @@ pub struct TableEnd {
     pub reasons: BTreeMap<String, u64>,
     /// Bytes of its files.
     pub bytes: u64,
+    /// Chunks that they were cut into.
+    pub chunks: u64,
 }
 
 /// Where the rows of one answer, or the bad records, stand in a results log.

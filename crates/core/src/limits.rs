@@ -27,7 +27,7 @@ pub const MAX_ROUND: u64 = 1 << 48;
 /// How often in a row a supervisor leaves the election to a higher one that answers, before it stands itself.
 pub const MAX_DEFERRALS: u32 = 2;
 /// Ranges of offsets in which the messages with rows of one answer are found. More would make the end of the results large.
-pub const MAX_OFFSET_RANGES: usize = 16;
+pub const MAX_OFFSET_RANGES: usize = 1_024;
 /// Messages that are read over rather than jumped over: another subscription costs about as much.
 pub const OFFSET_JUMP: u64 = 256;
 /// A connection over which a queue has refused messages for this long, although nothing waits in it, is given up.

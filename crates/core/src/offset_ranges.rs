@@ -79,9 +79,19 @@ mod tests {
         assert!(more.ranges().contains(&(far(3), far(3) + 2 * OFFSET_JUMP + 1)), "{more:?}");
     }
 
+    #[test]
+    fn a_hundred_scattered_messages_are_found_without_reading_what_lies_between() {
+        let covered: u64 = of((0..100).map(|n| n * 10_000)).ranges().iter().map(|range| range.1 - range.0).sum();
+        assert_eq!(covered, 100);
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
         #[test]
-        fn everything_is_covered_by_few_ranges_in_order(offsets in prop::collection::vec(0u64..100_000, 0..300)) {
+        fn everything_is_covered_by_few_ranges_in_order(
+            offsets in prop::collection::vec(0u64..2_000_000, 0..2 * MAX_OFFSET_RANGES),
+        ) {
             let ranges = of(offsets.iter().copied());
             let found = ranges.ranges();
             prop_assert!(found.len() <= MAX_OFFSET_RANGES);

@@ -1,7 +1,7 @@
 //! How a job stands, for people and programs.
 
 use serde_json::{Value, json};
-use tenaz_cluster::{ControlProblem, JobProgress, JobView, ResultEnd};
+use tenaz_cluster::{ControlProblem, JobProgress, JobView, ResultEnd, TableEnd};
 use tenaz_core::{Classified, DoneSummary, End, JobCard, TableId};
 
 use crate::app::{App, Job, gone};
@@ -96,6 +96,12 @@ pub(crate) fn table(job: &Job, view: &JobView, table: TableId) -> Value {
     })
 }
 
+/// A table of a job that is done, without the receipts of its chunks: there may be a million.
+fn read_table(end: &TableEnd) -> Value {
+    let TableEnd { name, records, bytes, chunks, .. } = end;
+    json!({"name": name, "chunks_received": chunks, "closed": true, "chunks": chunks, "records": records, "bytes": bytes})
+}
+
 /// Why the job cannot advance, if it cannot.
 pub(crate) fn waiting_for(app: &App, job: &Job, view: &JobView) -> Option<Told> {
     if view.end.is_some() {
@@ -112,8 +118,9 @@ pub(crate) fn waiting_for(app: &App, job: &Job, view: &JobView) -> Option<Told> 
     }
     let JobCard { id, build, .. } = &view.card;
     if app.membership.workers(|workers| workers.able(id, build)) == 0 {
-        let text =
-            format!("no worker that is alive runs build {build}, which planned the job: start one of that build");
+        let text = app.membership.refusal(id).map(|reason| reason.as_str().to_owned()).unwrap_or_else(|| {
+            format!("no worker that is alive runs build {build}, which planned the job: start one of that build")
+        });
         return Some(Told::new("workers", text));
     }
     let tables = view.card.tables.iter().copied();
@@ -136,7 +143,12 @@ pub(crate) async fn describe(app: &App, job: &Job) -> Result<Value, Problem> {
     };
     let described = app.book.view(job.id(), |view| {
         let spec = &job.spec;
-        let tables: Vec<Value> = job.planned.read_tables().map(|id| table(job, view, id)).collect();
+        let account = |name: &str| end.as_deref()?.end.tables.iter().find(|table| table.name == name);
+        let tables = job.planned.read_tables().map(|id| match account(job.planned.table_name(id)) {
+            Some(read) => read_table(read),
+            None => table(job, view, id),
+        });
+        let tables: Vec<Value> = tables.collect();
         let error = view.end.as_ref().and_then(ErrorRecord::of_end);
         let name = |table| job.planned.table_name(table).to_owned();
         let problem = view.problem.as_ref().map(|problem| contradiction(problem, name));

@@ -13,6 +13,7 @@ use common::{Deployment, create, eventually, fresh_dir, run, shop, soon, start_n
 use futures::StreamExt;
 use serde_json::json;
 use tenaz_cluster::Control;
+use tenaz_core::limits::SILENT_QUEUE_MS;
 use tenaz_core::{ChunkDigest, Fact, Promise, TableId};
 use tenaz_rabbit::node::{NodeOptions, PrivateNode};
 
@@ -189,9 +190,10 @@ fn chunks_that_were_confirmed_outlast_a_disk_that_stands_still() {
         assert_eq!(node.ctl(&["eval", "sys:suspend(ra_log_wal)."]).await.unwrap().trim(), "ok");
         let (client, late) = (gateway.client.clone(), path(3));
         let sending = tokio::spawn(async move { client.put(&late, b"11,a\n").await });
-        // Two connections in a row have heard nothing of the queue.
-        let silent = || async { gateway.link.session().await.epoch >= before + 2 };
-        eventually("the gateway has connected twice more", silent).await;
+        // Many connections in a row have heard nothing of the queue: for longer than the silence that makes it suspect, at a second each.
+        let enough = SILENT_QUEUE_MS / 1_000 + 3;
+        let silent = || async { gateway.link.session().await.epoch >= before + enough };
+        eventually("the gateway has connected again and again", silent).await;
         assert!(!sending.is_finished());
         assert_eq!(node.ctl(&["eval", "sys:resume(ra_log_wal)."]).await.unwrap().trim(), "ok");
         soon("the chunk that waited", sending).await.unwrap().ok(200);
@@ -200,6 +202,31 @@ fn chunks_that_were_confirmed_outlast_a_disk_that_stands_still() {
             taken.extend(worker.take_chunks(&job, 0, 1).await.into_iter().map(|(header, _)| header.number));
         }
         assert_eq!(taken, (0..4).collect());
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_job_with_more_logs_than_a_worker_has_channels_for_is_refused_with_the_reason() {
+    run(async {
+        let options = NodeOptions::new(fresh_dir("gateway-channels"), "gateway-channels");
+        let options = NodeOptions { extra_config: vec!["channel_max = 8".to_owned()], ..options };
+        let Some(node) = start_node_with(options).await else { return };
+        let deployment = Deployment::on(node.settings());
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway().await;
+        let limit = worker.link.session().await.reading.max_channels();
+        let asking_for = |partitions: usize| {
+            let mut request = shop(&["large"]);
+            request["partitions"] = partitions.into();
+            request
+        };
+        let told = gateway.post("/v1/jobs", &asking_for(limit)).await.problem(413, "too_large");
+        assert!(told["detail"].as_str().unwrap().contains("channel_max"), "{told}");
+        create(&gateway, &asking_for(limit / 2)).await;
+        let told = gateway.post("/v1/jobs", &asking_for(limit / 2)).await.problem(429, "too_many_jobs");
+        assert!(told["detail"].as_str().unwrap().contains("other jobs use"), "{told}");
         gateway.stop().await;
         worker.leave().await;
     });

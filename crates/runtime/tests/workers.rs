@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use staged::Nobody;
 use tenaz_cluster::{
-    Book, ChunkHeader, Control, Encoding, JobSpec, Link, LinkSettings, LogMessage, Names, Patience, ResultEnd,
-    create_job, frame, read_log,
+    Book, ChunkHeader, Control, Encoding, JobSpec, Link, LinkSettings, LogMessage, Membership, Names, Patience,
+    ResultEnd, Role, create_job, frame, read_log,
 };
 use tenaz_core::{
     ChunkDigest, End, Fact, FaultClass, JobCard, JobId, Lineage, Log, Partition, Promise, Source, TableId, WorkloadText,
@@ -297,7 +297,17 @@ fn a_worker_that_cannot_work_leaves_its_jobs_to_others_and_says_why_if_there_are
         // Nobody can make a directory there.
         let sick = || WorkerSettings { temp_dir: "/proc/tenaz".into(), ..WorkerSettings::default() };
         let mut workers = vec![worker_with(link(node, "sick").await, &stop, sick())];
+        let gateway = Membership::join(&client, Role::Gateway, Membership::new_id().expect("an id"), |_| {});
         let alone = submit(&client, &book, job_id(0), &case, 3, 1).await;
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
+        let reason = loop {
+            match gateway.refusal(&alone) {
+                Some(reason) => break reason,
+                None => assert!(std::time::Instant::now() < deadline, "the worker says nothing of its trouble"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        assert!(reason.as_str().contains("/proc/tenaz"), "{reason}");
         match ended(&book, &alone).await {
             End::Failed { code, class, reason } => {
                 assert_eq!((code.as_str(), class), ("unserved", FaultClass::Process), "{reason}");
@@ -305,6 +315,7 @@ fn a_worker_that_cannot_work_leaves_its_jobs_to_others_and_says_why_if_there_are
             }
             other => panic!("{other:?}"),
         }
+        assert_eq!(gateway.refusal(&alone), None, "what has ended is not talked about");
         workers.push(worker(link(node, "healthy").await, &stop));
         for number in 1..4 {
             let job = submit(&client, &book, job_id(number), &case, 3, 1).await;

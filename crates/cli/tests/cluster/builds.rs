@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use crate::harness::{Cluster, Task, assert_same_results, coffee, wait_for};
 
@@ -29,6 +30,7 @@ fn a_job_that_only_workers_of_another_build_see_says_so_and_ends() {
     let cluster = cluster.start(1, 1, OTHER);
     let client = cluster.submit(coffee(), &cluster.out("out"), &[]);
     let job = cluster.only_job();
+    let created = Instant::now();
     wait_for("the job says what it waits for", || {
         let waiting = cluster.state(&job)?["waiting_for"].clone();
         (waiting["code"] == "workers" && waiting.to_string().contains("runs build")).then_some(())
@@ -36,6 +38,7 @@ fn a_job_that_only_workers_of_another_build_see_says_so_and_ends() {
     // It may succeed later, when there are workers of that build again.
     assert_eq!(client.wait().code(), Some(75), "{}", client.log());
     assert!(client.log().contains("run another one (another)"), "{}", client.log());
+    assert!(created.elapsed() < Duration::from_secs(30), "it ended after {:?}", created.elapsed());
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tenaz_cluster::Patience;
-use tenaz_core::{Log, Partition};
+use tenaz_core::{BuildId, JobId, Log, Partition, RegistryEvent};
 
 use crate::common::worker::{Worker, id};
 use crate::common::{create, eventually, shop, soon, with_broker};
@@ -40,6 +40,26 @@ fn the_same_key_gives_the_same_job_at_every_gateway() {
         assert!(listed["jobs"].as_array().unwrap().iter().any(|line| line["job"] == job), "{listed}");
         first.stop().await;
         second.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_job_of_another_build_is_left_to_gateways_of_that_build() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway().await;
+        let ours = create(&gateway, &shop(&["large"])).await;
+        let mut card = worker.book.view(&id(&ours), |view| view.card.clone()).unwrap();
+        card.id = JobId::from_bytes([7; 8]);
+        card.build = BuildId::new("another");
+        worker.book.write(&RegistryEvent::Created { card: card.clone() }).await.unwrap();
+        let told = gateway.get(&format!("/v1/jobs/{}", card.id)).await.problem(503, "other_build");
+        assert!(told["detail"].as_str().unwrap().contains("build another"), "{told}");
+        let chunk = format!("/v1/jobs/{}/tables/sales/chunks/0", card.id);
+        gateway.put(&chunk, b"11,a\n").await.problem(503, "other_build");
+        gateway.get(&format!("/v1/jobs/{ours}")).await.ok(200);
+        gateway.stop().await;
         worker.leave().await;
     });
 }

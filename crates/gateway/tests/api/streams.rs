@@ -101,6 +101,9 @@ fn a_done_job_with_many_chunks_is_asked_about_without_reading_their_accounts() {
         assert_eq!(results_messages(&gateway).await, 0, "a list of jobs reads no results");
         let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
         assert_eq!(state["results"], json!({"queries": end.queries, "tables": end.tables}));
+        let sales =
+            json!({"name": "sales", "chunks_received": 2, "closed": true, "chunks": 2, "records": 5, "bytes": 50});
+        assert!(state["tables"].as_array().unwrap().contains(&sales), "without a single receipt: {}", state["tables"]);
         let rows = gateway.get(&format!("/v1/jobs/{job}/results/large?format=csv")).await.text();
         assert_eq!(rows, "n,item\n11,tea\n12,milk\n13,mug\n# end rows=3 fingerprint=f00d ordered=false\n");
         let rejects = gateway.get(&format!("/v1/jobs/{job}/rejects?format=csv")).await.text();

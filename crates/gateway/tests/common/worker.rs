@@ -163,6 +163,7 @@ impl Worker {
             rejected: 1,
             reasons: BTreeMap::from([("not_int".to_owned(), 1)]),
             bytes: 50,
+            chunks: 2,
         };
         let summary = DoneSummary {
             chunks: 2,

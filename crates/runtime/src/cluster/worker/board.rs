@@ -1,16 +1,16 @@
 //! What the worker says of itself with each heartbeat.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tenaz_cluster::{Beat, JobProgress};
-use tenaz_core::{Claim, JobId};
+use tenaz_core::{BoundedText, Claim, JobId};
 
 #[derive(Debug, Default)]
 struct Said {
     claims: BTreeMap<JobId, Claim>,
     progress: BTreeMap<JobId, JobProgress>,
-    refused: BTreeSet<JobId>,
+    refused: BTreeMap<JobId, BoundedText>,
     under_way: BTreeMap<JobId, u64>,
 }
 
@@ -45,9 +45,9 @@ impl Board {
         add(self.lock().progress.entry(job.clone()).or_default());
     }
 
-    /// This worker cannot serve the job, though it runs its build.
-    pub(super) fn refuse(&self, job: &JobId) {
-        self.lock().refused.insert(job.clone());
+    /// This worker cannot serve the job, though it runs its build, for this reason.
+    pub(super) fn refuse(&self, job: &JobId, reason: BoundedText) {
+        self.lock().refused.insert(job.clone(), reason);
     }
 
     pub(super) fn under_way(&self, job: &JobId, count: u64) {

@@ -114,6 +114,7 @@ impl ClusterEngine {
                 rejected: counts.rejected,
                 reasons: reasons[usize::from(id.0)].clone(),
                 bytes: closed.get(&id).map_or(0, |closed| closed.bytes),
+                chunks: closed.get(&id).map_or(0, |closed| closed.chunks.len()),
             }
         });
         ResultEnd { queries: queries.collect(), tables: tables.collect(), index: Some(index) }

@@ -39,7 +39,7 @@ impl Classified for Unable {
 pub(super) async fn look_on(shop: &Arc<Shop>, card: &JobCard, why: &Unable, at_most: Option<Duration>) {
     tracing::warn!(job = %card.id, build = %card.build, own = %shop.build, ?why, "the job cannot be served here");
     if *why != Unable::OtherBuild {
-        shop.board.refuse(&card.id);
+        shop.board.refuse(&card.id, reason(shop, card, why).into());
         shop.membership.beat_now();
     }
     let (mut unserved, started) = (UnservedJob::default(), Instant::now());
