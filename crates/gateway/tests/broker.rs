@@ -238,9 +238,12 @@ fn a_stream_goes_on_where_it_was_when_the_broker_comes_back() {
         let Some(mut node) = start_node("gateway-stream").await else { return };
         let deployment = Deployment::on(node.settings());
         let worker = Worker::join(&deployment).await;
+        // Creating a job may take longer than the other gateway has patience.
+        let patient = deployment.gateway().await;
+        let job = create(&patient, &shop(&["large"])).await;
+        patient.stop().await;
         let gateway =
             deployment.gateway_with(|settings| settings.limits.broker_wait = Duration::from_millis(500)).await;
-        let job = create(&gateway, &shop(&["large"])).await;
         recorded(&node, &deployment, &job).await;
         let mut rows = gateway.open("GET", &format!("/v1/jobs/{job}/results/large"), b"").await;
         worker.write_rows(&job, 0, &[(11, "tea")]).await;

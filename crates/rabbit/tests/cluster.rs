@@ -16,6 +16,10 @@ use tenaz_rabbit::{
 
 const BEFORE: u32 = 100;
 const ALL: u32 = 200;
+/// How often a broker is given the chance to forget somebody.
+const ATTEMPTS: u32 = 5;
+/// The last version that does.
+const FORGETFUL: Version = Version { major: 3, minor: 10 };
 
 #[test]
 fn nothing_is_lost_with_one_of_three_brokers() {
@@ -99,20 +103,26 @@ fn a_reader_that_the_broker_forgets_to_wake_hears_everything_all_the_same() {
         let mut next = async || tokio::time::timeout(DEADLINE, reader.next()).await.expect("a message").unwrap().offset;
         assert_eq!(next().await, 0);
         // Again and again for a while: the reader itself subscribes again when it has heard nothing for 3 s, which on a busy
-        // machine is less than it takes to get from here to the next message.
+        // machine is less than it takes to get from here to the next message. There the whole is tried again, too.
         let wait_for_a_later_one = format!(
             "{queue}, #{{name := Id}} = amqqueue:get_type_state(Q), {{ok, Pid}} = rabbit_stream_coordinator:local_pid(Id), \
              spawn(fun() -> [begin osiris:register_offset_listener(Pid, 1000000), timer:sleep(50) end \
              || _ <- lists:seq(1, 200)] end)."
         );
-        follower.ctl(&["eval", &wait_for_a_later_one]).await.unwrap();
-        publish(1).await;
-        let began = Instant::now();
-        assert_eq!(next().await, 1);
-        let forgotten = began.elapsed() > Duration::from_secs(1);
-        assert!(forgotten || reading.version() > Version { major: 3, minor: 10 }, "this broker forgets nobody");
-        publish(2).await;
-        assert_eq!(next().await, 2);
+        let mut forgotten = false;
+        for number in 1..=ATTEMPTS {
+            follower.ctl(&["eval", &wait_for_a_later_one]).await.unwrap();
+            publish(number).await;
+            let began = Instant::now();
+            assert_eq!(next().await, u64::from(number));
+            forgotten = began.elapsed() > Duration::from_secs(1);
+            if forgotten || reading.version() > FORGETFUL {
+                break;
+            }
+        }
+        assert!(forgotten || reading.version() > FORGETFUL, "this broker forgets nobody");
+        publish(ATTEMPTS + 1).await;
+        next().await;
     });
 }
 

@@ -287,6 +287,18 @@ async fn ended(book: &Book, job: &JobId) -> End {
     tokio::time::timeout(Duration::from_secs(120), end).await.expect("the job ends").expect("the job is there")
 }
 
+/// Asks again until there is an answer.
+async fn until<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
+    let deadline = std::time::Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(answer) = answer() {
+            return answer;
+        }
+        assert!(std::time::Instant::now() < deadline, "in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[test]
 fn a_worker_that_cannot_work_leaves_its_jobs_to_others_and_says_why_if_there_are_none() {
     let case = coffee();
@@ -299,14 +311,7 @@ fn a_worker_that_cannot_work_leaves_its_jobs_to_others_and_says_why_if_there_are
         let mut workers = vec![worker_with(link(node, "sick").await, &stop, sick())];
         let gateway = Membership::join(&client, Role::Gateway, Membership::new_id().expect("an id"), |_| {});
         let alone = submit(&client, &book, job_id(0), &case, 3, 1).await;
-        let deadline = std::time::Instant::now() + Duration::from_secs(60);
-        let reason = loop {
-            match gateway.refusal(&alone) {
-                Some(reason) => break reason,
-                None => assert!(std::time::Instant::now() < deadline, "the worker says nothing of its trouble"),
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        };
+        let reason = until("the worker says what is wrong with it", || gateway.refusal(&alone)).await;
         assert!(reason.as_str().contains("/proc/tenaz"), "{reason}");
         match ended(&book, &alone).await {
             End::Failed { code, class, reason } => {
@@ -315,7 +320,8 @@ fn a_worker_that_cannot_work_leaves_its_jobs_to_others_and_says_why_if_there_are
             }
             other => panic!("{other:?}"),
         }
-        assert_eq!(gateway.refusal(&alone), None, "what has ended is not talked about");
+        let forgets = || gateway.refusal(&alone).is_none().then_some(());
+        until("what has ended is not talked about any more", forgets).await;
         workers.push(worker(link(node, "healthy").await, &stop));
         for number in 1..4 {
             let job = submit(&client, &book, job_id(number), &case, 3, 1).await;
