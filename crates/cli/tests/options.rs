@@ -2,7 +2,8 @@
 //!
 //! The compiler finds an option that nothing reads, but not one that only *other* subcommands read: groups of options are
 //! shared. So the source is read here: from the function of a subcommand on, through all functions that it calls, which
-//! fields of its options are used? (`heartbeat-every` of cluster.toml has its own test, in crates/supervisor.)
+//! fields of its options are used? And what is copied into the settings of a crate, does any crate read it? (`heartbeat-every` of
+//! cluster.toml has its own test, in crates/supervisor.)
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +67,8 @@ fn closing(tokens: &[String], open: usize) -> usize {
     panic!("nothing closes {open}");
 }
 
-fn sources() -> Vec<Vec<String>> {
+/// The tokens of every source file of a crate.
+fn sources_of(crate_name: &str) -> Vec<Vec<String>> {
     fn walk(dir: &Path, found: &mut Vec<Vec<String>>) {
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
@@ -78,7 +80,7 @@ fn sources() -> Vec<Vec<String>> {
         }
     }
     let mut found = Vec::new();
-    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+    walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(crate_name).join("src"), &mut found);
     found
 }
 
@@ -211,7 +213,7 @@ fn leaves(of: &str, options: &Options) -> Vec<String> {
 
 #[test]
 fn every_option_of_a_subcommand_is_read_by_it() {
-    let sources = sources();
+    let sources = sources_of("cli");
     let options = options(&sources);
     let functions = functions(&sources, &options);
     // `enum Command { Demo(DemoArgs), … }`
@@ -238,6 +240,74 @@ fn every_option_of_a_subcommand_is_read_by_it() {
     }
     assert!(count > 120, "{count} options");
     assert_eq!(unread, Vec::<String>::new());
+}
+
+/// The public structs with which a crate is told what to do, and their fields.
+fn settings(sources: &[Vec<String>]) -> BTreeMap<String, Vec<String>> {
+    let is_told =
+        |name: &str| ["Settings", "Options", "Limits", "Patience"].iter().any(|ending| name.ends_with(ending));
+    let mut found = BTreeMap::new();
+    for tokens in sources {
+        for at in 1..tokens.len().saturating_sub(2) {
+            if tokens[at] != "struct" || tokens[at - 1] != "pub" || !is_told(&tokens[at + 1]) || tokens[at + 2] != "{" {
+                continue;
+            }
+            let body = &tokens[at + 3..closing(tokens, at + 2) - 1];
+            let fields = (2..body.len())
+                .filter(|i| body[*i] == ":" && body[i - 2] == "pub" && body.get(i + 1).is_some_and(|next| next != ":"));
+            found.insert(tokens[at + 1].clone(), fields.map(|i| body[i - 1].clone()).collect());
+        }
+    }
+    found
+}
+
+/// Whether some code reads a field: `.field` that is neither called nor given a value, or `field` in a pattern of the struct.
+fn is_read(of: &str, field: &str, sources: &[Vec<String>]) -> bool {
+    sources.iter().any(|tokens| {
+        let after = |at: usize| tokens.get(at + 1).map_or("", String::as_str);
+        let reads = (1..tokens.len()).any(|at| {
+            let is_given = after(at) == "=" && !["=", ">"].contains(&after(at + 1));
+            tokens[at] == field && tokens[at - 1] == "." && after(at) != "(" && !is_given
+        });
+        let takes_apart = (0..tokens.len().saturating_sub(1)).any(|at| {
+            if tokens[at] != of || tokens[at + 1] != "{" || at > 0 && ["struct", "for"].contains(&&*tokens[at - 1]) {
+                return false;
+            }
+            let end = closing(tokens, at + 1);
+            after(end - 1) == "=" && tokens[at + 2..end].contains(&field.to_owned())
+        });
+        reads || takes_apart
+    })
+}
+
+/// An option that is copied into a crate's settings and forgotten there has no effect either.
+#[test]
+fn every_setting_of_a_crate_is_read() {
+    let crates = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap();
+    let names = crates.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    // The binary only fills settings in.
+    let sources: Vec<Vec<String>> = names.filter(|name| name != "cli").flat_map(|name| sources_of(&name)).collect();
+    let (mut unread, mut count) = (Vec::new(), 0);
+    for (of, fields) in settings(&sources) {
+        count += fields.len();
+        let forgotten = fields.iter().filter(|field| !is_read(&of, field, &sources));
+        unread.extend(forgotten.map(|field| format!("{of}.{field}")));
+    }
+    assert!(count > 90, "{count} settings");
+    assert_eq!(unread, Vec::<String>::new());
+}
+
+#[test]
+fn a_setting_that_is_only_given_a_value_is_not_read() {
+    let sources =
+        |code: &str| vec![tokens(&format!("pub struct GateSettings {{ pub every: u8, pub port: u16 }} {code}"))];
+    let given = sources(
+        "fn new() -> GateSettings { GateSettings { every: 1, port: 2 } } fn set(s: &mut GateSettings) { s.every = 3; }",
+    );
+    assert_eq!(settings(&given)["GateSettings"], ["every", "port"]);
+    assert!(!is_read("GateSettings", "every", &given) && !is_read("GateSettings", "port", &given));
+    let used = sources("fn run(s: &GateSettings) { wait(s.every); let GateSettings { port, .. } = s; listen(port); }");
+    assert!(is_read("GateSettings", "every", &used) && is_read("GateSettings", "port", &used));
 }
 
 #[test]
