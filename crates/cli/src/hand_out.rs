@@ -83,7 +83,7 @@ pub(crate) struct HandOut<'a> {
 }
 
 impl HandOut<'_> {
-    /// Writes the answers to their target and says how it went.
+    /// Writes the answers to their target and says how it went. What could not be answered is for the caller to tell.
     pub(crate) fn hand_out(&self, outcome: &Outcome, out: Option<OutDir>, screen: &Screen) -> Result<()> {
         if let Some(stream) = self.stream {
             stream.finish(outcome)?;
@@ -93,7 +93,9 @@ impl HandOut<'_> {
             (Target::Screen(format, rows), _) => show(outcome, *format, *rows)?,
             _ => {}
         }
-        self.tell(outcome, screen);
+        if !outcome.answers.is_empty() {
+            self.tell(outcome, screen);
+        }
         Ok(())
     }
 
@@ -101,6 +103,10 @@ impl HandOut<'_> {
         for answer in &outcome.answers {
             let name = format!("{}.{}", answer.name, format.name());
             out.write(&name, |file| write_answer(answer, &mut *format.writer(file)))?;
+        }
+        for failed in &outcome.failed {
+            // An answer of an earlier run would look like one of this.
+            out.remove(&format!("{}.{}", failed.name, format.name()));
         }
         match &outcome.rejects {
             None => out.remove("rejects.csv"),

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::process::ExitCode;
 
-use tenaz_core::{Classified, FaultClass};
+use tenaz_core::{Classified, FailedQuery, FaultClass};
 
 use crate::screen::{Screen, printable};
 
@@ -43,6 +43,27 @@ impl std::fmt::Display for NotWell {
 }
 
 impl std::error::Error for NotWell {}
+
+/// Some questions could not be answered. The others were.
+#[derive(Debug)]
+pub(crate) struct QuestionsFailed(pub(crate) Vec<FailedQuery>);
+
+impl QuestionsFailed {
+    /// An error, if there are any.
+    pub(crate) fn check(failed: Vec<FailedQuery>) -> Result<(), Self> {
+        if failed.is_empty() { Ok(()) } else { Err(Self(failed)) }
+    }
+}
+
+impl std::fmt::Display for QuestionsFailed {
+    /// One line for each.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(|failed| format!("{}: {}", failed.name, failed.text)).collect();
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+impl std::error::Error for QuestionsFailed {}
 
 /// The command ended before its job: the user must know how to go on with it, or how to end it.
 #[derive(Debug)]
@@ -130,6 +151,13 @@ impl Ends for ReaderGone {
 }
 
 impl Ends for NotWell {
+    fn exit(&self) -> Exit {
+        Exit::Failed
+    }
+}
+
+/// Whatever the class: what could be answered was, and the same command would fail in the same way.
+impl Ends for QuestionsFailed {
     fn exit(&self) -> Exit {
         Exit::Failed
     }
@@ -240,10 +268,11 @@ fn exit_of(error: &anyhow::Error) -> Exit {
     fn asked<E: Ends>(cause: &(dyn StdError + 'static)) -> Option<Exit> {
         cause.downcast_ref::<E>().map(E::exit)
     }
-    const ALL: [Asked; 16] = [
+    const ALL: [Asked; 17] = [
         asked::<Usage>,
         asked::<ReaderGone>,
         asked::<NotWell>,
+        asked::<QuestionsFailed>,
         asked::<StdoutFailed>,
         asked::<JobLeft>,
         asked::<tenaz_engine::Error>,
@@ -266,6 +295,10 @@ pub(crate) fn report(error: &anyhow::Error, screen: &Screen) -> ExitCode {
     let exit = exit_of(error);
     if exit == Exit::Success {
         return ExitCode::SUCCESS;
+    }
+    if let Some(QuestionsFailed(failed)) = error.downcast_ref() {
+        failed.iter().for_each(|failed| screen.error(&printable(&format!("{}: {}", failed.name, failed.text))));
+        return ExitCode::from(exit.code());
     }
     let text = sentence(error);
     let shown = match error.downcast_ref::<tenaz_engine::Error>() {
@@ -339,6 +372,16 @@ mod tests {
         assert_eq!(code(Client::Address { url: "x".to_owned(), why: "y".to_owned() }), 2);
         assert_eq!(code(tenaz_supervisor::Error::NoCluster { dir: "x".into() }), 2);
         assert_eq!(code(Usage("no".to_owned())), 2);
+    }
+
+    #[test]
+    fn questions_that_failed_are_an_error_whatever_the_class() {
+        let failed = |name: &str, class| FailedQuery { name: name.to_owned(), class, text: "no".into() };
+        let both = vec![failed("q2", FaultClass::Query), failed("q3", FaultClass::Process)];
+        let error = QuestionsFailed::check(both).expect_err("two of them");
+        assert_eq!(error.to_string(), "q2: no\nq3: no");
+        assert_eq!(code(error), 1);
+        assert!(QuestionsFailed::check(Vec::new()).is_ok());
     }
 
     #[test]

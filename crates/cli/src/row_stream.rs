@@ -51,10 +51,13 @@ impl RowStream {
         self.state().error.take().map(stdout_failed)
     }
 
-    /// Ends the stream.
+    /// Ends the stream. If its question could not be answered, the stream just stops: it must not look complete.
     pub(crate) fn finish(&self, outcome: &Outcome) -> Result<()> {
         if let Some(error) = self.failure() {
             return Err(error);
+        }
+        if !outcome.failed.is_empty() {
+            return Ok(());
         }
         let mut state = self.state();
         if !self.unordered {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
+use tenaz_core::FaultClass;
 use tenaz_runtime::Outcome;
 
 /// The counts and fingerprints of a job, for programs.
@@ -12,6 +13,9 @@ pub(crate) struct Summary {
     job: String,
     workload: String,
     queries: serde_json::Map<String, serde_json::Value>,
+    /// Queries that could not be answered.
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    failed: serde_json::Map<String, serde_json::Value>,
     tables: serde_json::Map<String, serde_json::Value>,
     elapsed_seconds: f64,
 }
@@ -21,6 +25,12 @@ struct QuerySummary<'a> {
     rows: u64,
     fingerprint: &'a str,
     ordered: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct FailureSummary<'a> {
+    class: FaultClass,
+    text: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -40,6 +50,11 @@ impl Summary {
             let summary = QuerySummary { rows: answer.rows, fingerprint: &answer.fingerprint, ordered: answer.ordered };
             queries.insert(answer.name.clone(), serde_json::to_value(summary)?);
         }
+        let mut failed = serde_json::Map::new();
+        for query in &outcome.failed {
+            let summary = FailureSummary { class: query.class, text: &query.text };
+            failed.insert(query.name.clone(), serde_json::to_value(summary)?);
+        }
         let mut tables = serde_json::Map::new();
         for table in &outcome.tables {
             let counts = table.counts;
@@ -56,6 +71,7 @@ impl Summary {
             job: job.to_owned(),
             workload: workload.to_owned(),
             queries,
+            failed,
             tables,
             elapsed_seconds: outcome.elapsed.as_secs_f64(),
         })

@@ -60,6 +60,8 @@ enum Fault {
     CutAt(usize),
     WrongFingerprint,
     Failed(&'static str),
+    /// The question cannot be answered, though the job is done.
+    QuestionFailed,
 }
 
 type Shared = Arc<Mutex<Cluster>>;
@@ -146,6 +148,13 @@ impl Cluster {
             Fault::Failed(class) => Some(class),
             _ => None,
         });
+        let question_fails = self.faults.iter().any(|fault| matches!(fault, Fault::QuestionFailed));
+        let results = if question_fails {
+            json!({"queries": [], "failed": [{"name": "q1", "class": "query", "text": "division by zero"}],
+                "tables": results["tables"]})
+        } else {
+            results
+        };
         let chunks = self.closed.get("transactions").map_or(u64::MAX, |closed| closed["chunks"].as_u64().unwrap());
         let (state, results, error) = match ((self.chunks.len() as u64) < chunks, fails) {
             (true, _) => ("uploading", Value::Null, Value::Null),
@@ -168,6 +177,9 @@ impl Cluster {
         let mut pieces: Vec<RecordBatch> = Vec::new();
         for batch in file.map(Result::unwrap) {
             pieces.extend((0..batch.num_rows()).step_by(10).map(|n| batch.slice(n, 10.min(batch.num_rows() - n))));
+        }
+        if matches!(self.faults.first(), Some(Fault::QuestionFailed)) {
+            return Reply::problem(422, "query_failed", None);
         }
         let fault = if self.faults.is_empty() { None } else { Some(self.faults.remove(0)) };
         if fault.is_none() {
@@ -227,6 +239,26 @@ fn comparable(out: &Path) -> BTreeMap<String, Vec<u8>> {
 
 fn out(dir: &tempfile::TempDir, name: &str) -> PathBuf {
     dir.path().join(name)
+}
+
+#[test]
+fn a_question_that_failed_is_told_with_exit_1_and_the_job_is_forgotten() {
+    let shop = shop();
+    let cluster = cluster(&shop, vec![Fault::QuestionFailed]);
+    let server = gateway(&cluster);
+    let dir = tempfile::tempdir().unwrap();
+    let sub = out(&dir, "submit");
+    let finished = submit(&shop, &server.url, &["--out", text(&sub)]).must(1);
+    assert!(finished.err.ends_with("tenaz: q1: division by zero\n"), "{}", finished.err);
+    assert!(!finished.err.contains("is still there"), "{}", finished.err);
+    assert!(!sub.join("q1.csv").exists());
+    assert_eq!(summary(&sub)["failed"]["q1"], json!({"class": "query", "text": "division by zero"}));
+    assert!(cluster.lock().unwrap().deleted);
+    // As a stream: nothing that looks complete.
+    cluster.lock().unwrap().forget_data();
+    let finished = submit(&shop, &server.url, &["--format", "json"]).must(1);
+    assert!(serde_json::from_slice::<Value>(&finished.out).is_err(), "{}", finished.text());
+    assert!(finished.err.contains("tenaz: q1: division by zero"), "{}", finished.err);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tenaz_core::{ChunkDigest, FaultClass};
+use tenaz_core::{ChunkDigest, FailedQuery, FaultClass};
 pub use tenaz_core::{FileEntry, WorkloadText};
 
 use crate::Ranges;
@@ -191,8 +191,11 @@ pub struct TableEnd {
 /// The results of a job that is done.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Results {
-    /// The queries, in the order asked.
+    /// The queries that were answered, in the order asked.
     pub queries: Vec<QueryEnd>,
+    /// Those that could not be answered.
+    #[serde(default)]
+    pub failed: Vec<FailedQuery>,
     /// The tables read, in the workload's order.
     pub tables: Vec<TableEnd>,
 }

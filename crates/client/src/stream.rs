@@ -4,7 +4,7 @@ use std::io::Read;
 use std::time::Instant;
 
 use serde::Deserialize;
-use tenaz_core::FaultClass;
+use tenaz_core::{FaultClass, ProblemCode};
 
 use crate::api::{ErrorRecord, State};
 use crate::gateways::percent_encoded;
@@ -60,8 +60,11 @@ pub fn read_end(job: &str, rest: &mut dyn Read) -> Result<End, Flow<Error>> {
 }
 
 /// Whether another gateway, or the same one later, may have the rows: unless the job has ended without them, and unless
-/// data or query are to blame. A bug need not be in every gateway.
+/// data or query are to blame, or the question could not be answered. A bug need not be in every gateway.
 fn may_pass(error: &ErrorRecord) -> bool {
+    if error.code == ProblemCode::QueryFailed.name() {
+        return false;
+    }
     let is_of_gateway = matches!(error.class, FaultClass::Process | FaultClass::Broker | FaultClass::Bug);
     error.state.is_none_or(|state| state == State::Done) && is_of_gateway
 }
@@ -139,6 +142,8 @@ mod tests {
             let Err(Flow::Stop(Error::Failed { class: told, .. })) = end(&of_job) else { panic!("{of_job}") };
             assert_eq!(told.as_str(), class);
         }
+        let question = r#"{"error":{"code":"query_failed","text":"q2: no memory","class":"process","state":"done"}}"#;
+        assert!(matches!(end(question), Err(Flow::Stop(_))), "every gateway would say the same");
         let gone = end(r#"{"error":{"code":"gone","text":"the job was removed","class":"query"}}"#);
         assert!(matches!(gone, Err(Flow::Stop(_))));
         let old = end(r#"{"error":{"code":"task","text":"division by zero"}}"#);

@@ -15,7 +15,7 @@ use tenaz_core::{ChunkDigest, TableId};
 use crate::Error;
 
 /// The form of messages that this code writes and reads. Raise it with every change of a header or of what follows it.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 /// How a payload is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

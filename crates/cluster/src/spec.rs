@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tenaz_core::{Fact, FileEntry, OffsetRanges, WorkloadText};
+use tenaz_core::{Fact, FailedQuery, FileEntry, OffsetRanges, WorkloadText};
 
 /// What a job asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,8 +117,11 @@ pub struct ResultIndex {
 /// The last message of a results log: everything is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultEnd {
-    /// The queries, in the order asked.
+    /// The queries that were answered, in the order asked.
     pub queries: Vec<QueryEnd>,
+    /// Those that could not be answered, in the order asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedQuery>,
     /// The tables read, in the workload's order.
     pub tables: Vec<TableEnd>,
     /// Where the rows are, if the writer knew.

@@ -11,7 +11,7 @@ use crate::limits::MAX_TEXT_BYTES;
 ///
 /// Making one is the only way to put a text into a message that has this type, and reading a message makes one, too: what
 /// another version wrote without a bound is cut when it is read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String")]
 pub struct BoundedText(String);
 
@@ -20,17 +20,23 @@ impl BoundedText {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
 
-impl From<String> for BoundedText {
-    fn from(mut text: String) -> Self {
-        if text.len() > MAX_TEXT_BYTES {
+    /// The text in at most `limit` bytes, which is not more than [`MAX_TEXT_BYTES`] and has room for the note that it was cut.
+    pub(crate) fn within(text: impl Into<String>, limit: usize) -> Self {
+        let mut text = text.into();
+        if text.len() > limit {
             let note = format!(" … (cut: the text has {} bytes)", text.len());
-            text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES - note.len()));
+            text.truncate(text.floor_char_boundary(limit.min(MAX_TEXT_BYTES).saturating_sub(note.len())));
             text.push_str(&note);
             text.shrink_to_fit();
         }
         Self(text)
+    }
+}
+
+impl From<String> for BoundedText {
+    fn from(text: String) -> Self {
+        Self::within(text, MAX_TEXT_BYTES)
     }
 }
 

@@ -46,6 +46,10 @@ pub const MAX_SILENCE_WITNESSES: usize = 32;
 pub const MAX_WATCHED_QUEUES: usize = 1_024;
 /// Bytes of a text that every process keeps, as the reason why a job has failed.
 pub const MAX_TEXT_BYTES: usize = 4 << 10;
+/// Bytes of the text of a stage's failure: it stands in every message of the task that failed.
+pub const MAX_FAILURE_TEXT_BYTES: usize = 1 << 10;
+/// Failed queries that the registry tells of a done job. The end of its results tells all of them.
+pub const MAX_TOLD_FAILURES: usize = 8;
 /// What only running jobs need is deleted so long after the end, in milliseconds: all processes that read the job's logs have
 /// heard of its end by then. A broker may crash a connection that begins to read a stream just when it is deleted.
 pub const TRIM_AFTER_MS: u64 = 1_000;

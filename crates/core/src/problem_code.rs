@@ -31,6 +31,8 @@ pub enum ProblemCode {
     UnsupportedEncoding,
     /// The request makes no sense.
     Unprocessable,
+    /// The question could not be answered, though its job is done.
+    QueryFailed,
     /// There are too many jobs.
     TooManyJobs,
     /// A fault in tenaz.
@@ -53,7 +55,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// All codes.
-    pub const ALL: [ProblemCode; 22] = [
+    pub const ALL: [ProblemCode; 23] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -67,6 +69,7 @@ impl ProblemCode {
         Self::TooLarge,
         Self::UnsupportedEncoding,
         Self::Unprocessable,
+        Self::QueryFailed,
         Self::TooManyJobs,
         Self::Internal,
         Self::QueueFull,
@@ -94,6 +97,7 @@ impl ProblemCode {
             Self::TooLarge => "too_large",
             Self::UnsupportedEncoding => "unsupported_encoding",
             Self::Unprocessable => "unprocessable",
+            Self::QueryFailed => "query_failed",
             Self::TooManyJobs => "too_many_jobs",
             Self::Internal => "internal",
             Self::QueueFull => "queue_full",
@@ -124,7 +128,8 @@ impl ProblemCode {
             | Self::AlreadyEnded
             | Self::TooLarge
             | Self::UnsupportedEncoding
-            | Self::Unprocessable => FaultClass::Query,
+            | Self::Unprocessable
+            | Self::QueryFailed => FaultClass::Query,
             Self::Contradiction | Self::ChunkConflict => FaultClass::Data,
             Self::OtherBuild | Self::Busy | Self::ShuttingDown => FaultClass::Process,
             // All gateways of the cluster would say the same.

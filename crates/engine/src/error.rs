@@ -1,7 +1,7 @@
 use datafusion::error::DataFusionError;
 use tenaz_core::{Classified, FaultClass};
 
-use crate::task_fault::class_of_task_error;
+use crate::task_fault::{class_of_task_error, is_out_of_memory};
 
 /// Everything that can go wrong in planning or running a task, by whose fault it is.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +78,24 @@ pub enum Error {
 impl From<datafusion::arrow::error::ArrowError> for Error {
     fn from(error: datafusion::arrow::error::ArrowError) -> Self {
         Self::Task(DataFusionError::from(error))
+    }
+}
+
+impl Error {
+    /// What went wrong, without the names of the queries that it concerns.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::Query { source, .. } => plain(source),
+            other => other.to_string(),
+        }
+    }
+
+    /// Whether a task needed more memory than it may have.
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Self::Task(error) | Self::Query { source: error, .. } => is_out_of_memory(error),
+            _ => false,
+        }
     }
 }
 

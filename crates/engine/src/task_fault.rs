@@ -32,6 +32,16 @@ pub(crate) fn class_of_task_error(error: &DataFusionError) -> FaultClass {
     }
 }
 
+/// Whether the memory that a task may have was not enough.
+pub(crate) fn is_out_of_memory(error: &DataFusionError) -> bool {
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(_) => true,
+        DataFusionError::ArrowError(error, _) => matches!(**error, ArrowError::MemoryError(_)),
+        DataFusionError::Collection(errors) => errors.first().is_some_and(is_out_of_memory),
+        _ => false,
+    }
+}
+
 fn class_of_arrow_error(error: &ArrowError) -> FaultClass {
     match error {
         ArrowError::IoError(..) | ArrowError::MemoryError(_) => FaultClass::Process,
@@ -97,6 +107,18 @@ mod tests {
             let text = error.to_string();
             assert_eq!(class(error), FaultClass::Process, "{text}");
         }
+    }
+
+    #[test]
+    fn too_little_memory_is_told_from_a_full_disk() {
+        let is_memory =
+            |error: DataFusionError| Error::Query { queries: "q1".to_owned(), source: error }.is_out_of_memory();
+        let memory = || DataFusionError::ResourcesExhausted("memory".to_owned());
+        assert!(is_memory(memory().context("while running")));
+        assert!(is_memory(DataFusionError::Shared(Arc::new(memory()))));
+        assert!(is_memory(ArrowError::MemoryError("no".to_owned()).into()));
+        assert!(!is_memory(DataFusionError::IoError(io::Error::from(io::ErrorKind::StorageFull))));
+        assert!(!is_memory(ArrowError::DivideByZero.into()));
     }
 
     #[test]

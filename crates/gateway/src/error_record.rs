@@ -1,7 +1,7 @@
 //! Why there are no rows, or no more of them: the error of a job, and the last record of a stream.
 
 use serde_json::{Value, json};
-use tenaz_core::{Classified, End, FaultClass};
+use tenaz_core::{Classified, End, FailedQuery, FaultClass, ProblemCode};
 
 use crate::state::end_name;
 
@@ -54,6 +54,12 @@ impl ErrorRecord {
             }
         };
         Some(Self { state: Some(end_name(end)), ..record })
+    }
+
+    /// Why a question of a job that is done has no answer.
+    pub(crate) fn of_question(failed: &FailedQuery) -> Self {
+        let text = format!("{}: {}", failed.name, failed.text);
+        Self { state: Some("done"), ..Self::new(ProblemCode::QueryFailed.name(), failed.class, text) }
     }
 
     /// As JSON.

@@ -22,6 +22,7 @@ fn facts(code: Code) -> (u16, &'static str, Option<u32>) {
         Code::TooLarge => (413, "Something is too large", None),
         Code::UnsupportedEncoding => (415, "This encoding is not supported", None),
         Code::Unprocessable => (422, "The request makes no sense", None),
+        Code::QueryFailed => (422, "The question could not be answered", None),
         Code::TooManyJobs => (429, "There are too many jobs", Some(10)),
         Code::Internal => (500, "A fault in tenaz", None),
         Code::QueueFull => (503, "The job's work queue is full", Some(1)),

@@ -17,7 +17,7 @@ use crate::error_record::ErrorRecord;
 use crate::limits::{STREAM_ROWS, TOUCH_EVERY};
 use crate::plans::plain_schema;
 use crate::problem::{Code, Problem};
-use crate::results_log::{Follower, News, Wanted};
+use crate::results_log::{Follower, News, Wanted, is_done, read_end};
 use crate::row_stream::{RowStream, StreamFormat};
 use crate::stream::{self, Out};
 
@@ -36,6 +36,15 @@ pub(crate) async fn results(
         let text = format!("job {id} has no query {query:?}: it has {}", known.join(", "));
         return Err(Problem::new(Code::NotFound, text));
     };
+    // Of a job that is done it is known at once; while it runs, the last record of the stream tells.
+    if is_done(&app, &job)
+        && let Ok(found) = app.within(read_end(&app, &job)).await?
+        && let Some(failed) = found.end.failed.iter().find(|failed| failed.name == planned.name)
+    {
+        let text = format!("{}: {}", failed.name, failed.text);
+        let problem = Problem::new(Code::QueryFailed, text).of_class(failed.class);
+        return Err(problem.with("query", failed.name.as_str()).with("job", id.as_str()));
+    }
     let schema = plain_schema(&planned.schema);
     let (rows, first) = RowStream::begin(format, &schema).map_err(Problem::internal)?;
     let (out, response) = stream::open(&app, format.content_type())?;
@@ -124,6 +133,9 @@ pub(crate) async fn send_rows(rows: &mut RowStream, batch: &RecordBatch, out: &O
 /// The end of the query, if it agrees with the rows that were sent.
 fn check<'e>(job: &Job, query: QueryId, end: &'e ResultEnd, sent: u64) -> Result<(&'e str, bool), ErrorRecord> {
     let name = job.planned.plan.queries.get(usize::from(query.0)).map(|query| query.name.as_str());
+    if let Some(failed) = end.failed.iter().find(|failed| Some(failed.name.as_str()) == name) {
+        return Err(ErrorRecord::of_question(failed));
+    }
     let found = end.queries.iter().find(|query| Some(query.name.as_str()) == name);
     let found =
         found.ok_or_else(|| ErrorRecord::internal("the results end without this query; this is a fault in tenaz"))?;

@@ -222,7 +222,8 @@ impl<'a> Follower<'a> {
     }
 }
 
-fn is_done(app: &App, job: &Job) -> bool {
+/// Whether the job has come to its end with results.
+pub(crate) fn is_done(app: &App, job: &Job) -> bool {
     app.book.view(job.id(), |view| view.end.as_ref().is_some_and(End::is_done)) == Some(true)
 }
 

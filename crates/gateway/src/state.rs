@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tenaz_cluster::{ControlProblem, JobProgress, JobView, ResultEnd, TableEnd};
-use tenaz_core::{Classified, DoneSummary, End, JobCard, TableId};
+use tenaz_core::{Classified, DoneSummary, End, FailedQuery, JobCard, TableId};
 
 use crate::app::{App, Job, gone};
 use crate::error_record::ErrorRecord;
@@ -57,7 +57,16 @@ pub(crate) fn line(app: &App, view: &JobView) -> Value {
         "state": summarize(view),
         "created": rfc3339(card.created_ms),
         "progress": progress(app, view),
+        "failed": failed(view),
     })
+}
+
+/// The queries that could not be answered, as far as the registry tells of them.
+fn failed(view: &JobView) -> &[FailedQuery] {
+    match &view.end {
+        Some(End::Done(summary)) => &summary.failed,
+        _ => &[],
+    }
 }
 
 /// How far a job is: as the owner of its results says, and when it is done, as the registry does.
@@ -178,5 +187,5 @@ fn contradiction(problem: &ControlProblem, name: impl Fn(TableId) -> String) -> 
 
 /// The results of a job that is done.
 pub(crate) fn results(end: &ResultEnd) -> Value {
-    json!({"queries": end.queries, "tables": end.tables})
+    json!({"queries": end.queries, "failed": end.failed, "tables": end.tables})
 }

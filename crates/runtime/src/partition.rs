@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::runtime_env::RuntimeEnv;
-use tenaz_core::{EdgeSums, Lineage, Partition, Source, StageId, TableId, TaskSet, Topology};
+use tenaz_core::{
+    EdgeSums, FailedStages, Lineage, Partition, Source, StageFailure, StageId, TableId, TaskSet, Topology,
+};
 use tenaz_engine::{EdgeInput, JobPlan, MemoryEdge, compact, run_inner};
 
 use crate::Error;
+use crate::job_rows::{QuestionFaults, Resources};
 use crate::limits::{EARLY_MERGE_ROWS, MANY_ROWS, MERGE_ROWS};
 use crate::spool::{Budget, Spool, SpooledRows};
 
@@ -28,9 +31,12 @@ pub(crate) struct PartitionRows {
     taken: BTreeMap<Producer, u64>,
     /// Which bytes the rows were made of, where that is told.
     sums: EdgeSums,
+    /// Edges that have failed: their rows are not kept.
+    failed: FailedStages,
     budget: Arc<Budget>,
     /// Whether somebody looks at rows that are certain before all have come.
     show_early: bool,
+    faults: QuestionFaults,
 }
 
 /// What makes outputs: the chunks of a table, or the tasks of a stage.
@@ -63,6 +69,8 @@ pub(crate) struct PartitionInputs {
     pub(crate) rows: BTreeMap<StageId, Arc<dyn EdgeInput>>,
     /// The bytes that they were made of.
     pub(crate) lineage: u64,
+    /// Why the rows are not all there, and the task must not be run.
+    pub(crate) failure: Option<StageFailure>,
 }
 
 /// Rows that are still arriving over one edge.
@@ -84,7 +92,7 @@ enum Merge {
 }
 
 impl PartitionRows {
-    pub(crate) fn new(topology: &Topology, partition: Partition, budget: Arc<Budget>, show_early: bool) -> Self {
+    pub(crate) fn new(topology: &Topology, partition: Partition, resources: &Resources) -> Self {
         Self {
             partition,
             partitions: topology.partitions(),
@@ -93,9 +101,17 @@ impl PartitionRows {
             handed_out: BTreeSet::new(),
             taken: BTreeMap::new(),
             sums: EdgeSums::of_partition(topology, partition),
-            budget,
-            show_early,
+            failed: FailedStages::default(),
+            budget: Arc::clone(&resources.budget),
+            show_early: resources.show_early,
+            faults: resources.question_faults,
         }
+    }
+
+    /// Edges have failed. What has come over them, and what still comes, is of no use to anybody.
+    pub(crate) fn give_up(&mut self, failed: FailedStages) {
+        failed.stages().for_each(|edge| drop(self.edges.remove(&edge)));
+        self.failed.extend(failed);
     }
 
     /// Takes note of the bytes that an output was made of, once for all its rows.
@@ -114,15 +130,20 @@ impl PartitionRows {
         let mut early = Vec::new();
         *self.taken.entry(Producer::of(source)).or_insert(0) += 1;
         for (edge, batch) in rows {
+            if self.failed.has(edge) {
+                continue;
+            }
             let (budget, early_is_seen) = (&self.budget, self.show_early);
             let begin = || Arriving::new(plan, edge, Arc::clone(budget), early_is_seen);
             let arriving = self.edges.entry(edge).or_insert_with(begin);
             arriving.spool.push(source, batch)?;
-            let merged = arriving.merge_if_due(plan, edge, source, env)?;
+            let merged = arriving.merge_if_due(plan, edge, source, env, self.faults)?;
             if let (Some(stage), Some(merged)) = (arriving.early, merged) {
                 let rows: Arc<dyn EdgeInput> = Arc::new(MemoryEdge(merged));
                 let inputs = BTreeMap::from([(edge, rows)]);
-                let output = run_inner(plan, stage, self.partition, self.partitions, inputs, env)?;
+                let mut output = run_inner(plan, stage, self.partition, self.partitions, inputs, env)?;
+                // If it fails for good, the task that has all rows says so.
+                self.faults.of_output(source, &mut output)?;
                 early.extend(output.results);
             }
         }
@@ -148,6 +169,7 @@ impl PartitionRows {
             return Err(tenaz_core::Error::InputLost { task, counted: sources, taken }.into());
         }
         let lineage = self.sums.of_edges(edges);
+        let failure = self.failed.among(edges).cloned();
         let mut inputs: BTreeMap<StageId, Arc<dyn EdgeInput>> = BTreeMap::new();
         for &edge in edges {
             if !keep(edge) && !self.handed_out.insert(edge) {
@@ -164,7 +186,7 @@ impl PartitionRows {
                 self.sums.forget(edge);
             }
         }
-        Ok(PartitionInputs { rows: inputs, lineage })
+        Ok(PartitionInputs { rows: inputs, lineage, failure })
     }
 }
 
@@ -181,13 +203,15 @@ impl Arriving {
     }
 
     /// Merges partial aggregates once enough have come, so that what rests here is bounded by groups, not by chunks.
-    /// Returns what is left of them.
+    /// Returns what is left of them. When it comes to that depends on the order of arrival, so a merge that fails fails
+    /// nothing: the rows stay as they are, and the task that has all of them decides.
     fn merge_if_due(
         &mut self,
         plan: &JobPlan,
         edge: StageId,
         source: Source,
         env: &Arc<RuntimeEnv>,
+        faults: QuestionFaults,
     ) -> Result<Option<Vec<RecordBatch>>, Error> {
         let Merge::At(due) = self.merge else { return Ok(None) };
         if self.spool.rows() < due {
@@ -199,7 +223,14 @@ impl Arriving {
         }
         let before = self.spool.rows();
         let batches = self.spool.take_memory();
-        let merged = compact(plan, edge, batches, env)?;
+        let merged = match compact(plan, edge, batches.clone(), env) {
+            Err(error) if faults.has(&error) => {
+                self.merge = Merge::Never;
+                batches.into_iter().try_for_each(|batch| self.spool.push(source, batch))?;
+                return Ok(None);
+            }
+            merged => merged?,
+        };
         for batch in &merged {
             self.spool.push(source, batch.clone())?;
         }
@@ -235,8 +266,16 @@ mod tests {
     }
 
     fn after_chunks(plan: &JobPlan, topology: &Topology, table: TableId, chunks: u64) -> PartitionRows {
-        let budget = Budget::new(1 << 20, std::env::temp_dir());
-        let mut rows = PartitionRows::new(topology, Partition(0), budget, false);
+        let resources = Resources {
+            threads: 1,
+            memory_bytes: 1 << 20,
+            temp_dir: std::env::temp_dir(),
+            budget: Budget::new(1 << 20, std::env::temp_dir()),
+            show_early: false,
+            keep_answers: false,
+            question_faults: QuestionFaults { is_alone: true },
+        };
+        let mut rows = PartitionRows::new(topology, Partition(0), &resources);
         let env = Arc::new(RuntimeEnv::default());
         for number in 0..chunks {
             rows.take(plan, &env, Source::Chunk { table, number }, Vec::new()).expect("an output without rows");

@@ -85,6 +85,7 @@ fn ties_have_one_outcome_for_any_threads_partitions_chunks_and_memory() {
         let data = DataSet::find(dir.path(), &workload, &plan).expect("the files");
         let progress = Progress::new(workload.tables.len());
         let outcome = tenaz_runtime::run(&workload, &plan, data, &options, &progress, &Nobody).expect("answers");
+        assert_eq!(outcome.failed, []);
         outcome.answers.iter().map(|answer| (answer.rows, answer.fingerprint.clone())).collect::<Vec<_>>()
     };
     let first = fingerprints(1, 1, 1 << 20, None);

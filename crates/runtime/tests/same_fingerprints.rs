@@ -14,6 +14,7 @@ fn fingerprints(workload: &Workload, plan: &JobPlan, data: &Path, options: &Opti
     let files = DataSet::find(data, workload, plan).expect("the files");
     let progress = Progress::new(workload.tables.len());
     let outcome = tenaz_runtime::run(workload, plan, files, options, &progress, &Nobody).expect("answers");
+    assert_eq!(outcome.failed, []);
     outcome.answers.iter().map(|answer| (answer.rows, answer.fingerprint.clone())).collect()
 }
 

@@ -52,7 +52,9 @@ fn answered(data: &Path, queries: &[&str], options: &Options) -> Outcome {
     let workload = workload.select(&names).unwrap();
     let plan = JobPlan::new(&workload).unwrap();
     let files = DataSet::find(data, &workload, &plan).unwrap();
-    run(&workload, &plan, files, options, &Progress::new(workload.tables.len()), &Nobody).unwrap()
+    let outcome = run(&workload, &plan, files, options, &Progress::new(workload.tables.len()), &Nobody).unwrap();
+    assert_eq!(outcome.failed, []);
+    outcome
 }
 
 fn write_data(dir: &Path, count: u64) {

@@ -1,15 +1,12 @@
 //! What must hold at every step, and what a conclusion must say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use tenaz_core::{
-    End, Fact, Failure, JobId, JobWorker, Ledger, Promise, QueryId, RegistryEvent, Route, Source, TableId,
-};
+use tenaz_core::{End, Fact, Failure, JobId, JobWorker, Ledger, Promise, RegistryEvent, Route, Source, TableId};
 
 use crate::broker::{Broker, ControlEntry, Envelope, Job};
 use crate::faults::Fault;
-use crate::rows::Row;
-use crate::scenario::Scenario;
+use crate::scenario::{RightAnswer, Scenario};
 use crate::store::LogState;
 
 /// The findings of one run.
@@ -160,13 +157,22 @@ impl Checks {
         if let Some(poison) = self.poison[job] {
             return self.broken(format!("a job concluded although {poison} can never be done"));
         }
-        let mut found: BTreeMap<QueryId, Vec<Row>> = scenario.answer.keys().map(|&query| (query, Vec::new())).collect();
+        let mut found: RightAnswer = scenario.answer.keys().map(|&query| (query, Ok(Vec::new()))).collect();
         for (stage, row) in results.rows() {
-            if let Route::Results(query) = scenario.topology.stage(stage).route {
-                found.entry(query).or_default().push(row);
+            if let Route::Results(query) = scenario.topology.stage(stage).route
+                && let Ok(rows) = found.entry(query).or_insert_with(|| Ok(Vec::new()))
+            {
+                rows.push(row);
             }
         }
-        found.values_mut().for_each(|rows| rows.sort());
+        found.values_mut().flatten().for_each(|rows| rows.sort());
+        // A failed query has no answer, whatever rows of it have come.
+        let failed = results.failed();
+        for (&query, answer) in &mut found {
+            if let Some(failure) = failed.of_query(&scenario.topology, query) {
+                *answer = Err(failure.stage);
+            }
+        }
         // With a chunk in two versions either answer is right, and nothing in between.
         let is_other = scenario.changed.as_ref().is_some_and(|changed| found == changed.answer);
         if found != scenario.answer && !is_other {

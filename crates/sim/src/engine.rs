@@ -8,13 +8,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tenaz_core::{
-    Classified, ClosedTable, DoneSummary, EdgeSums, End, Error, FaultClass, Imbalance, Ledger, Lineage, Log, LogPart,
-    Partition, QueryId, RowEngine, Source, StageId, TableId,
+    Classified, ClosedTable, DoneSummary, EdgeSums, End, Error, FailedStages, FaultClass, Imbalance, Ledger, Lineage,
+    Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId,
 };
 
 use crate::broker::ChunkCopy;
 use crate::mutation::Mutation;
-use crate::rows::{Message, Row};
+use crate::rows::{Message, Row, TaskRows};
 use crate::scenario::Scenario;
 use crate::store::LogState;
 
@@ -74,6 +74,8 @@ pub(crate) struct SimEngine {
     broadcasts: RefCell<BTreeMap<StageId, Vec<Row>>>,
     /// Which bytes the broadcasts were made of.
     broadcast_sums: RefCell<EdgeSums>,
+    /// Broadcasts that have failed.
+    failed_broadcasts: RefCell<FailedStages>,
     /// The rows of the present reading of each log, for mistakes that look them up.
     opened: RefCell<BTreeMap<Log, LogRows>>,
     findings: RefCell<Vec<Finding>>,
@@ -88,6 +90,7 @@ impl SimEngine {
             mutation,
             broadcasts: RefCell::default(),
             broadcast_sums: RefCell::default(),
+            failed_broadcasts: RefCell::default(),
             opened: RefCell::default(),
             findings: RefCell::default(),
         }
@@ -124,6 +127,7 @@ impl SimEngine {
 
     fn snapshot(&self, state: &LogState, edge: StageId) {
         self.broadcasts.borrow_mut().entry(edge).or_insert_with(|| state.rows_of(edge));
+        self.failed_broadcasts.borrow_mut().extend(state.failed());
         *self.broadcast_sums.borrow_mut() = state.sums(EdgeSums::of_broadcast(&self.scenario.topology));
     }
 
@@ -175,9 +179,13 @@ impl SimEngine {
             return Err(StepError::Contradiction(Error::InputLost { task, counted, taken }));
         }
         let (inputs, input) = self.task_rows((stage, partition), rows)?;
-        let made = self.scenario.run(stage, &inputs, |edge| self.broadcast(edge));
+        let (failed, broadcasts) = (rows.borrow().failed(), self.failed_broadcasts.borrow());
+        let inherited = failed.among(&shape.reads).into_iter().chain(broadcasts.among(&shape.broadcasts)).min();
+        let inherited = inherited.filter(|_| self.mutation != Mutation::ComputeOnPartialInput).cloned();
+        let mut made = TaskRows::default();
+        self.scenario.run((stage, task), inherited, &inputs, |edge| self.broadcast(edge), &mut made);
         let lineage = Lineage { input, broadcasts: self.broadcast_lineage(&shape.broadcasts) };
-        Ok(self.scenario.messages((task, lineage), &[(stage, made)], self.turn))
+        Ok(self.scenario.messages((task, lineage), &made, self.turn))
     }
 }
 
@@ -208,7 +216,8 @@ impl RowEngine for SimEngine {
         let Source::Chunk { table, number } = source else { return Ok(Vec::new()) };
         let edges = self.scenario.topology.broadcasts_of(table);
         self.expect_broadcasts(source, &edges);
-        let made = self.scenario.run_chunk((table, number), version, |edge| self.broadcast(edge));
+        let failed = self.failed_broadcasts.borrow();
+        let made = self.scenario.run_chunk((table, number), version, |edge| self.broadcast(edge), &failed);
         let digest = self.scenario.digest(source, version);
         let lineage = Lineage::of_chunk(digest, self.broadcast_lineage(&edges));
         Ok(self.scenario.messages((source, lineage), &made, self.turn))
@@ -228,6 +237,9 @@ impl RowEngine for SimEngine {
         }
         if self.mutation == Mutation::TakeLastPart {
             messages.drain(..messages.len() - 1);
+        }
+        if self.mutation == Mutation::ForgetFailures {
+            messages.iter_mut().for_each(|message| message.failed = FailedStages::default());
         }
         let mut state = rows.borrow_mut();
         state.take(messages);

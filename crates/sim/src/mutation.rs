@@ -52,6 +52,10 @@ mutations! {
     SnapshotEarly,
     /// Takes only the last part of an output.
     TakeLastPart,
+    /// Runs a task whose input has failed over what has come of it.
+    ComputeOnPartialInput,
+    /// Takes the rows of messages, and not what they say of failed stages.
+    ForgetFailures,
     /// Runs every inner task twice.
     TaskTwice,
     /// Hands results of steps to another driver than the one that asked for them.

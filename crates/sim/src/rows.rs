@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tenaz_core::{Header, Lineage, Source, StageId};
+use tenaz_core::{FailedStages, Header, Lineage, Source, StageId};
 
 /// A row: as little as suffices to be grouped, joined and summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,13 +95,24 @@ pub(crate) struct Message {
     pub(crate) rows: Vec<(StageId, Row)>,
     /// The account of a chunk: how many records it had. In the first part of its message to the results only.
     pub(crate) records: Option<u64>,
+    /// Stages whose rows would be here if they had not failed. In the first part.
+    pub(crate) failed: FailedStages,
+}
+
+/// What a task has made.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TaskRows {
+    /// The rows of each stage.
+    pub(crate) rows: Vec<(StageId, Vec<Row>)>,
+    /// Stages that have no rows.
+    pub(crate) failed: FailedStages,
 }
 
 /// A task's output for one log, cut into messages of at most `rows_per_part` rows.
 pub(crate) fn cut(
     (source, lineage): (Source, Lineage),
     rows: &[(StageId, Row)],
-    records: Option<u64>,
+    (records, failed): (Option<u64>, &FailedStages),
     rows_per_part: usize,
 ) -> Vec<Message> {
     let content = digest(lineage, rows);
@@ -112,6 +123,7 @@ pub(crate) fn cut(
             header: Header { source, content, part: part as u32, parts: parts as u32, lineage },
             rows: slice(part),
             records: records.filter(|_| part == 0),
+            failed: if part == 0 { failed.clone() } else { FailedStages::default() },
         })
         .collect()
 }
@@ -139,17 +151,18 @@ mod tests {
     #[test]
     fn an_output_travels_in_parts_and_says_so() {
         let rows: Vec<(StageId, Row)> = (0..5).map(|key| (StageId(0), Row { key, value: 1 })).collect();
-        let messages = cut(SOURCE, &rows, Some(9), 2);
+        let messages = cut(SOURCE, &rows, (Some(9), &FailedStages::default()), 2);
         assert_eq!(messages.len(), 3);
         assert!(messages.iter().all(|m| m.header.parts == 3 && m.header.content == messages[0].header.content));
         assert_eq!(messages.iter().filter_map(|m| m.records).sum::<u64>(), 9);
-        assert_eq!(cut(SOURCE, &[], None, 2).len(), 1, "no rows are news, too");
+        assert_eq!(cut(SOURCE, &[], (None, &FailedStages::default()), 2).len(), 1, "no rows are news, too");
     }
 
     #[test]
     fn another_order_of_rows_is_another_content() {
         let rows = [(StageId(0), Row { key: 1, value: 1 }), (StageId(0), Row { key: 2, value: 1 })];
         let turned = [rows[1], rows[0]];
-        assert_ne!(cut(SOURCE, &rows, None, 9)[0].header.content, cut(SOURCE, &turned, None, 9)[0].header.content);
+        let content = |rows| cut(SOURCE, rows, (None, &FailedStages::default()), 9)[0].header.content;
+        assert_ne!(content(&rows), content(&turned));
     }
 }

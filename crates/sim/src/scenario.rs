@@ -1,14 +1,14 @@
 //! What is asked of the simulated cluster: a shape of job, its data, and the answer that is right.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tenaz_core::{
-    ChunkDigest, Error, Lineage, Log, Partition, QueryId, Route, Source, StageId, StageShape, TableId, TaskSet,
-    Topology, Wave,
+    ChunkDigest, Error, FailedStages, FaultClass, Lineage, Log, Partition, QueryId, Route, Source, StageFailure,
+    StageId, StageShape, TableId, TaskSet, Topology, Wave,
 };
 
 use crate::rng::Rng;
-use crate::rows::{Message, Op, Row, cut, partition_of};
+use crate::rows::{Message, Op, Row, TaskRows, cut, partition_of};
 
 /// The kinds of job that are simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,7 +122,17 @@ pub(crate) struct ChangedChunk {
     /// Its rows in the second version.
     rows: Vec<Row>,
     /// The answer with the second version.
-    pub(crate) answer: BTreeMap<QueryId, Vec<Row>>,
+    pub(crate) answer: RightAnswer,
+}
+
+/// The right answer: the sorted rows of each query, or the stage whose failure it has failed with.
+pub(crate) type RightAnswer = BTreeMap<QueryId, Result<Vec<Row>, StageId>>;
+
+/// A stage that fails when there is a row with this key in its input. Whether there is does not depend on chunks or partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Intolerance {
+    stage: StageId,
+    key: u32,
 }
 
 /// How large a job is made.
@@ -147,8 +157,10 @@ pub(crate) struct Scenario {
     pub(crate) waves: Vec<Wave>,
     /// For each table the rows of its chunks.
     pub(crate) tables: Vec<Vec<Vec<Row>>>,
-    /// The right answer: the sorted rows of each query.
-    pub(crate) answer: BTreeMap<QueryId, Vec<Row>>,
+    /// The right answer.
+    pub(crate) answer: RightAnswer,
+    /// What fails.
+    intolerance: Option<Intolerance>,
     /// A chunk whose file was changed.
     pub(crate) changed: Option<ChangedChunk>,
     ops: Vec<Op>,
@@ -171,13 +183,15 @@ impl Scenario {
         let topology = Topology::new(partitions, shape.tables(), shapes.collect())?;
         // An empty table is rare, and a table like any other.
         let chunks = |rng: &mut Rng| if rng.chance(4) { 0 } else { rng.between(1, size.chunks) };
-        let tables = (0..shape.tables())
+        let tables: Vec<Vec<Vec<Row>>> = (0..shape.tables())
             .map(|_| (0..chunks(rng)).map(|_| rows(rng.below(size.rows + 1), rng)).collect())
             .collect();
         let rows_per_part = rng.between(1, 4) as usize;
         let waves = topology.waves();
         let answer = BTreeMap::new();
-        let mut scenario = Self { shape, topology, waves, tables, answer, changed: None, ops, rows_per_part };
+        let intolerance = Intolerance::chosen(&topology, &tables);
+        let mut scenario =
+            Self { shape, topology, waves, tables, answer, intolerance, changed: None, ops, rows_per_part };
         scenario.answer = scenario.oracle();
         Ok(scenario)
     }
@@ -201,10 +215,12 @@ impl Scenario {
         ChunkDigest::of(format!("{source} {version:?}").as_bytes())
     }
 
-    /// The answer without any chunks, partitions or messages: every stage once, over all rows.
-    fn oracle(&self) -> BTreeMap<QueryId, Vec<Row>> {
+    /// The answer without any chunks, partitions or messages: every stage once, over all rows. There is one intolerance at most,
+    /// so a stage has failed with it or not at all.
+    fn oracle(&self) -> RightAnswer {
         let mut made: Vec<Vec<Row>> = Vec::new();
-        let mut answer: BTreeMap<QueryId, Vec<Row>> = BTreeMap::new();
+        let mut failed: BTreeSet<StageId> = BTreeSet::new();
+        let mut answer = RightAnswer::new();
         for (id, stage) in self.topology.stages() {
             let of = |ids: &[StageId]| ids.iter().map(|id| made[usize::from(id.0)].clone()).collect::<Vec<_>>();
             let inputs = match stage.tasks {
@@ -212,13 +228,31 @@ impl Scenario {
                 TaskSet::PerPartition | TaskSet::Single(_) => of(&stage.reads),
             };
             let rows = self.ops[usize::from(id.0)].apply(&inputs, &of(&stage.broadcasts).concat());
-            if let Route::Results(query) = stage.route {
-                answer.entry(query).or_default().extend(rows.iter().copied());
+            let inherits = stage.reads.iter().chain(&stage.broadcasts).any(|read| failed.contains(read));
+            // A table without chunks needs no broadcast.
+            let has_tasks = !matches!(stage.tasks, TaskSet::PerChunk(table) if self.chunks(table) == 0);
+            if has_tasks && (inherits || self.fails(id, &inputs)) {
+                failed.insert(id);
+            }
+            if let (Route::Results(query), Some(intolerance)) = (stage.route, self.intolerance)
+                && failed.contains(&id)
+            {
+                answer.insert(query, Err(intolerance.stage));
+            } else if let Route::Results(query) = stage.route
+                && let Ok(known) = answer.entry(query).or_insert_with(|| Ok(Vec::new()))
+            {
+                known.extend(rows.iter().copied());
             }
             made.push(rows);
         }
-        answer.values_mut().for_each(|rows| rows.sort());
+        answer.values_mut().flatten().for_each(|rows| rows.sort());
         answer
+    }
+
+    /// Whether a stage fails over these inputs.
+    fn fails(&self, stage: StageId, inputs: &[Vec<Row>]) -> bool {
+        let has = |key: u32| inputs.iter().flatten().any(|row| row.key == key);
+        self.intolerance.is_some_and(|intolerance| intolerance.stage == stage && has(intolerance.key))
     }
 
     /// The number of chunks of a table.
@@ -242,19 +276,36 @@ impl Scenario {
         (table, number): (TableId, u64),
         version: Version,
         broadcast: impl Fn(StageId) -> Vec<Row>,
-    ) -> Vec<(StageId, Vec<Row>)> {
+        failed_broadcasts: &FailedStages,
+    ) -> TaskRows {
         let rows = match &self.changed {
             Some(changed) if version == Version::Second => &changed.rows,
             _ => &self.tables[usize::from(table.0)][number as usize],
         };
-        let leaves = self.topology.leaves(table);
-        leaves.map(|stage| (stage, self.run(stage, std::slice::from_ref(rows), &broadcast))).collect()
+        let source = Source::Chunk { table, number };
+        let mut made = TaskRows::default();
+        for stage in self.topology.leaves(table) {
+            let inherited = failed_broadcasts.among(&self.topology.stage(stage).broadcasts).cloned();
+            self.run((stage, source), inherited, std::slice::from_ref(rows), &broadcast, &mut made);
+        }
+        made
     }
 
-    /// Runs one stage over its inputs.
-    pub(crate) fn run(&self, stage: StageId, inputs: &[Vec<Row>], broadcast: impl Fn(StageId) -> Vec<Row>) -> Vec<Row> {
+    /// Runs one stage over its inputs, unless they have failed.
+    pub(crate) fn run(
+        &self,
+        (stage, source): (StageId, Source),
+        inherited: Option<StageFailure>,
+        inputs: &[Vec<Row>],
+        broadcast: impl Fn(StageId) -> Vec<Row>,
+        made: &mut TaskRows,
+    ) {
+        let own = || StageFailure::new(stage, source, FaultClass::Query, "a row that the stage cannot take");
+        if let Some(failure) = inherited.or_else(|| self.fails(stage, inputs).then(own)) {
+            return made.failed.note(stage, failure);
+        }
         let known: Vec<Row> = self.topology.stage(stage).broadcasts.iter().flat_map(|&edge| broadcast(edge)).collect();
-        self.ops[usize::from(stage.0)].apply(inputs, &known)
+        made.rows.push((stage, self.ops[usize::from(stage.0)].apply(inputs, &known)));
     }
 
     /// The messages that carry what a task has made. `turn` stands for all that makes the order of rows differ from
@@ -262,13 +313,13 @@ impl Scenario {
     pub(crate) fn messages(
         &self,
         (source, lineage): (Source, Lineage),
-        made: &[(StageId, Vec<Row>)],
+        made: &TaskRows,
         turn: u64,
     ) -> Vec<(Log, Message)> {
         let mut messages = Vec::new();
         for log in self.topology.destinations(source) {
             let mut rows: Vec<(StageId, Row)> = Vec::new();
-            for (stage, made) in made {
+            for (stage, made) in &made.rows {
                 let here = made.iter().filter(|row| self.goes_to(*stage, source, row, log));
                 rows.extend(here.map(|&row| (*stage, row)));
             }
@@ -282,7 +333,8 @@ impl Scenario {
                 }
                 _ => None,
             };
-            let parts = cut((source, lineage), &rows, records, self.rows_per_part);
+            let failed = made.failed.for_log(&self.topology, log);
+            let parts = cut((source, lineage), &rows, (records, &failed), self.rows_per_part);
             messages.extend(parts.into_iter().map(|message| (log, message)));
         }
         messages
@@ -300,6 +352,16 @@ impl Scenario {
             (Route::Broadcast, Log::Broadcast) | (Route::Results(_), Log::Results) => true,
             _ => false,
         }
+    }
+}
+
+impl Intolerance {
+    /// In one of three jobs some stage fails, perhaps. The data decides, so that it takes no choice away from the rest.
+    fn chosen(topology: &Topology, tables: &[Vec<Vec<Row>>]) -> Option<Self> {
+        let all = tables.iter().flatten().flatten();
+        let mut rng = Rng::new(all.fold(7, |sum: u64, row| sum.wrapping_mul(31).wrapping_add(row.value as u64)));
+        let stage = StageId(rng.index(topology.stages().count()) as u16);
+        rng.chance(33).then(|| Self { stage, key: rng.below(6) as u32 })
     }
 }
 
@@ -321,11 +383,11 @@ mod tests {
                 for number in 0..chunks.len() as u64 {
                     let table = TableId(table as u16);
                     let known = |_| vec![Row { key: 1, value: 1 }];
-                    let made = scenario.run_chunk((table, number), Version::First, known);
+                    let made = scenario.run_chunk((table, number), Version::First, known, &FailedStages::default());
                     let made_of = (Source::Chunk { table, number }, Lineage::default());
                     let messages = scenario.messages(made_of, &made, 3);
                     let sent: usize = messages.iter().map(|(_, message)| message.rows.len()).sum();
-                    assert_eq!(sent, made.iter().map(|(_, rows)| rows.len()).sum::<usize>());
+                    assert_eq!(sent, made.rows.iter().map(|(_, rows)| rows.len()).sum::<usize>());
                 }
             }
         }

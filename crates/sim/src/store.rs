@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tenaz_core::{EdgeSums, Lineage, LineageCheck, Source, StageId, TaskSet, Topology};
+use tenaz_core::{EdgeSums, FailedStages, Lineage, LineageCheck, Source, StageId, TaskSet, Topology};
 
 use crate::rows::{Message, Row};
 
@@ -23,6 +23,13 @@ impl LogState {
     /// The rows taken, each with its edge.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (StageId, Row)> + '_ {
         self.taken.iter().flat_map(|message| message.rows.iter().copied())
+    }
+
+    /// The stages of which somebody has said that they have failed.
+    pub(crate) fn failed(&self) -> FailedStages {
+        let mut failed = FailedStages::default();
+        self.taken.iter().for_each(|message| failed.extend(message.failed.clone()));
+        failed
     }
 
     /// The rows of one edge.

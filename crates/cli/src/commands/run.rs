@@ -7,20 +7,30 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use datafusion::arrow::record_batch::RecordBatch;
-use tenaz_core::QueryId;
+use tenaz_core::{FailedQuery, QueryId};
 use tenaz_engine::{JobPlan, Workload};
 use tenaz_runtime::{DataSet, Observer, Options, Progress, RejectLine};
 
 use crate::args::{EngineArgs, OutputArgs, RunArgs};
 use crate::bad_records::BadRecords;
 use crate::hand_out::{HandOut, Target};
+use crate::outcome::QuestionsFailed;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
 use crate::{progress, stop};
 
 pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
     let workload = Workload::load(&args.workload)?.select(&args.query)?;
-    answer(&workload, &args.data, &args.output, &args.engine, screen).map(drop)
+    let answered = answer(&workload, &args.data, &args.output, &args.engine, screen)?;
+    Ok(QuestionsFailed::check(answered.failed)?)
+}
+
+/// What there is to say about a job whose answers were handed out.
+pub(crate) struct Answered {
+    /// The columns whose values made records bad.
+    pub(crate) misfits: Misfits,
+    /// The queries that could not be answered.
+    pub(crate) failed: Vec<FailedQuery>,
 }
 
 /// The columns whose values made records bad, by table: how many records each.
@@ -33,7 +43,7 @@ pub(crate) fn answer(
     output: &OutputArgs,
     engine: &EngineArgs,
     screen: &Screen,
-) -> Result<Misfits> {
+) -> Result<Answered> {
     let target = Target::new(workload, output)?;
     let plan = JobPlan::new(workload)?;
     let data = DataSet::find(data, workload, &plan)?;
@@ -57,7 +67,7 @@ pub(crate) fn answer(
     let stream = watcher.stream.as_ref();
     let hand_out = HandOut { job: &job, workload: &workload.name, target: &target, stream, bad: &watcher.bad };
     hand_out.hand_out(&outcome, out, screen)?;
-    Ok(watcher.misfits.into_inner().unwrap_or_default())
+    Ok(Answered { misfits: watcher.misfits.into_inner().unwrap_or_default(), failed: outcome.failed })
 }
 
 fn options(args: &EngineArgs) -> Options {

@@ -16,7 +16,7 @@ use tenaz_runtime::format::Format;
 
 use super::run::{Misfits, answer};
 use crate::args::SqlArgs;
-use crate::outcome::stdout_failed;
+use crate::outcome::{QuestionsFailed, stdout_failed};
 use crate::screen::Screen;
 
 /// Columns that the closing talk names when records did not fit.
@@ -47,11 +47,11 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
         screen.say(&format!("{table}: {} {what}", HumanCount(count)));
     }
     match answered {
-        Ok(misfits) => {
-            if let Some(hint) = hint(&misfits) {
+        Ok(answered) => {
+            if let Some(hint) = hint(&answered.misfits) {
                 screen.say(&hint);
             }
-            Ok(())
+            Ok(QuestionsFailed::check(answered.failed)?)
         }
         Err(error) => Err(with_hint(error)),
     }

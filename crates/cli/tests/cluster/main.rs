@@ -10,6 +10,7 @@ mod builds;
 mod chaos;
 mod clients;
 mod descriptions;
+mod failed_questions;
 mod flapping;
 mod gateways;
 mod healing;

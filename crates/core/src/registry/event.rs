@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BoundedText, BuildId, FaultClass, JobId, TableId};
+use crate::{BoundedText, BuildId, FailedQuery, FaultClass, JobId, TableId};
 
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl End {
 }
 
 /// A done job in a few numbers: lists of jobs need no other log for them, however large the job was.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DoneSummary {
     /// Chunks of all tables.
@@ -55,6 +55,9 @@ pub struct DoneSummary {
     pub answers: u64,
     /// An offset of the results log: the end of the results stands there, or a few messages later.
     pub end_from: u64,
+    /// Queries that could not be answered: the first [`MAX_TOLD_FAILURES`](crate::limits::MAX_TOLD_FAILURES) of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedQuery>,
 }
 
 /// What everybody must know of a job to find and clean up all that belongs to it.

@@ -18,7 +18,8 @@ use crate::limits::GROUPS_PER_INPUT;
 use crate::plan::source::TaskRows;
 use crate::plan::{JobPlan, session_config};
 
-/// Runs the task of `stage` for `partition`. An edge without an entry in `inputs` has no rows there.
+/// Runs the task of `stage` for `partition`. An edge without an entry in `inputs` has no rows there. If the stage fails, the
+/// output has no rows, and [`TaskOutput::failures`] tells why.
 pub fn run_inner(
     plan: &JobPlan,
     stage: StageId,
@@ -36,7 +37,9 @@ pub fn run_inner(
     let source = Source::Task { stage, partition };
     let mut output = TaskOutput::new(partitions);
     let ran = run_plan(&instance, &context, |batch| output.add(stage, &task.edge, Partition(0), source, batch));
-    ran.map_err(|source| Error::Query { queries: plan.queries_behind(stage), source })?;
+    if let Err(source) = ran {
+        output.fail(stage, Error::Query { queries: plan.queries_behind(stage), source });
+    }
     Ok(output)
 }
 

@@ -1,11 +1,13 @@
 //! Leaf tasks: every stage that scans a table, over one decoded chunk of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::{Result, internal_err};
-use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryLimit};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{replace_children_if_necessary, reset_plan_states};
@@ -20,6 +22,7 @@ use crate::Error;
 use crate::limits::{BATCH_ROWS, RUNS_PER_INSTANCE};
 use crate::plan::source::TaskRows;
 use crate::plan::{Edge, JobPlan, ScanPlan, session_config};
+use crate::task_fault::is_out_of_memory;
 
 /// A decoded chunk: the columns of the shared scan.
 #[derive(Debug)]
@@ -39,6 +42,8 @@ pub struct LeafRunner {
     broadcasts: Arc<BTreeMap<StageId, Arc<dyn EdgeInput>>>,
     stages: Vec<LeafStage>,
     partitions: u16,
+    /// Held by whoever runs a stage in memory of its own.
+    alone: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -82,18 +87,29 @@ impl LeafStage {
         let plan = Arc::clone(&instance.plan);
         Ok(with_fresh_tops(&plan)?.unwrap_or(plan))
     }
+
+    /// Runs the stage. What it has begun and not finished must not be found by the next run.
+    fn run(&self, context: &Arc<TaskContext>, source: Source, output: &mut TaskOutput) -> Result<()> {
+        let ran =
+            run_plan(&self.plan()?, context, |batch| output.add(self.id, &self.edge, Partition(0), source, batch));
+        if ran.is_err() {
+            self.instance.lock().unwrap_or_else(PoisonError::into_inner).runs = RUNS_PER_INSTANCE;
+        }
+        ran
+    }
 }
 
 impl LeafRunner {
-    /// `broadcasts` must hold every edge in [`ScanPlan::needs`].
+    /// `broadcasts` must hold every edge in [`ScanPlan::needs`]. Stages in `without` are not run: their rows cannot be had.
     pub fn new(
         plan: &JobPlan,
         scan: &ScanPlan,
         partitions: u16,
         broadcasts: BTreeMap<StageId, Arc<dyn EdgeInput>>,
+        without: &BTreeSet<StageId>,
         env: Arc<RuntimeEnv>,
     ) -> Result<Self, Error> {
-        let stages = scan.leaves.iter().map(|&id| {
+        let stages = scan.leaves.iter().filter(|id| !without.contains(id)).map(|&id| {
             let stage = plan.stage(id);
             let (queries, edge) = (plan.queries_behind(id), stage.edge.clone());
             let instance = Instance { plan: faster(reset_plan_states(Arc::clone(&stage.plan))?)?, runs: 0 };
@@ -106,11 +122,13 @@ impl LeafRunner {
             broadcasts: Arc::new(broadcasts),
             stages: stages.collect::<Result<_>>()?,
             partitions,
+            alone: Mutex::default(),
         })
     }
 
-    /// Runs every stage over one chunk.
-    pub fn run(&self, input: &LeafInput) -> Result<TaskOutput, Error> {
+    /// Runs every stage over one chunk. One that fails does not keep the others from their rows: [`TaskOutput::failures`] tells
+    /// of it.
+    pub fn run(&self, input: &LeafInput) -> TaskOutput {
         let rows = ChunkRows {
             batches: sliced(&input.rows),
             columns: self.columns.clone(),
@@ -119,12 +137,35 @@ impl LeafRunner {
         let context = task_context(&self.config, &self.env, Arc::new(rows));
         let mut output = TaskOutput::new(self.partitions);
         for stage in &self.stages {
-            let ran = run_plan(&stage.plan()?, &context, |batch| {
-                output.add(stage.id, &stage.edge, Partition(0), input.source, batch)
-            });
-            ran.map_err(|source| Error::Query { queries: stage.queries.clone(), source })?;
+            let mut ran = stage.run(&context, input.source, &mut output);
+            if ran.as_ref().is_err_and(is_out_of_memory) {
+                output.drop_rows(stage.id);
+                ran = self.run_alone(stage, &context, input.source, &mut output);
+            }
+            if let Err(source) = ran {
+                output.fail(stage.id, Error::Query { queries: stage.queries.clone(), source });
+            }
         }
-        Ok(output)
+        output
+    }
+
+    /// Runs a stage that had too little memory beside what other threads do once more, in memory of its own: a question must not
+    /// fail because another one is greedy. One at a time, so that memory stays bounded.
+    fn run_alone(
+        &self,
+        stage: &LeafStage,
+        context: &Arc<TaskContext>,
+        source: Source,
+        output: &mut TaskOutput,
+    ) -> Result<()> {
+        let _turn = self.alone.lock().unwrap_or_else(PoisonError::into_inner);
+        let MemoryLimit::Finite(bytes) = self.env.memory_pool.memory_limit() else {
+            return stage.run(context, source, output);
+        };
+        let env = RuntimeEnvBuilder::from_runtime_env(&self.env).with_memory_pool(Arc::new(FairSpillPool::new(bytes)));
+        let rows = context.session_config().clone();
+        let context = TaskContext::default().with_session_config(rows).with_runtime(env.build_arc()?);
+        stage.run(&Arc::new(context), source, output)
     }
 }
 

@@ -10,6 +10,7 @@ use datafusion::physical_plan::joins::SeededRandomState;
 use std::sync::Arc;
 use tenaz_core::{Partition, Source, StageId};
 
+use crate::Error;
 use crate::plan::Edge;
 
 /// The seed of the hash that assigns keys to partitions: the same everywhere, and unlike the seeds of hash tables.
@@ -24,11 +25,26 @@ pub struct TaskOutput {
     pub broadcast: Vec<(StageId, RecordBatch)>,
     /// Rows of answers, by the stage that made them.
     pub results: Vec<(StageId, RecordBatch)>,
+    /// Stages that failed, and why. They have no rows above.
+    pub failures: Vec<(StageId, Error)>,
 }
 
 impl TaskOutput {
-    pub(super) fn new(partitions: u16) -> Self {
+    /// No rows.
+    pub fn new(partitions: u16) -> Self {
         Self { partitions: vec![Vec::new(); usize::from(partitions)], ..Self::default() }
+    }
+
+    /// The stage has failed: what it had made until then are not all its rows, and go nowhere.
+    pub(super) fn fail(&mut self, stage: StageId, error: Error) {
+        self.drop_rows(stage);
+        self.failures.push((stage, error));
+    }
+
+    /// Forgets what a stage has made.
+    pub(super) fn drop_rows(&mut self, stage: StageId) {
+        let all = self.partitions.iter_mut().chain([&mut self.broadcast, &mut self.results]);
+        all.for_each(|rows| rows.retain(|(of, _)| *of != stage));
     }
 
     pub(super) fn add(

@@ -57,8 +57,38 @@ fn rows_appear_while_data_is_uploaded_and_the_end_is_explicit_in_every_format() 
         let done = || async { gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"] == "done" };
         eventually("the job is done", done).await;
         let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
-        assert_eq!(state["results"], json!({"queries": end.queries, "tables": end.tables}));
+        assert_eq!(state["results"], json!({"queries": end.queries, "failed": [], "tables": end.tables}));
         assert_eq!((&state["progress"]["records"], &state["progress"]["rejected"]), (&json!(5), &json!(1)));
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_question_that_failed_is_named_in_its_stream_and_afterwards_as_a_problem() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway().await;
+        let job = create(&gateway, &shop(&["large"])).await;
+        let path = format!("/v1/jobs/{job}/results/large");
+        let mut rows = gateway.open("GET", &path, b"").await;
+        worker.write_rows(&job, 0, &[(11, "tea")]).await;
+        assert_eq!(rows.line().await.unwrap(), r#"{"row":{"n":11,"item":"tea"}}"#);
+        worker.finish_without_answer(&job, "division by zero").await;
+        let last: Value = serde_json::from_str(&rows.line().await.unwrap()).unwrap();
+        let told =
+            json!({"code": "query_failed", "class": "query", "state": "done", "text": "large: division by zero"});
+        assert_eq!(last, json!({"error": told}));
+        let done = || async { gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"] == "done" };
+        eventually("the job is done", done).await;
+        let problem = gateway.get(&path).await.problem(422, "query_failed");
+        assert_eq!((&problem["detail"], &problem["class"]), (&json!("large: division by zero"), &json!("query")));
+        assert_eq!(problem["query"], "large");
+        let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
+        let failed = json!([{"name": "large", "class": "query", "text": "division by zero"}]);
+        assert_eq!(state["results"]["failed"], failed);
+        let listed = gateway.get("/v1/jobs").await.ok(200);
+        assert_eq!(listed["jobs"][0]["failed"], failed);
         gateway.stop().await;
         worker.leave().await;
     });
@@ -100,7 +130,7 @@ fn a_done_job_with_many_chunks_is_asked_about_without_reading_their_accounts() {
         assert_eq!((&line["state"], &line["progress"]["records"]), (&json!("done"), &json!(5)));
         assert_eq!(results_messages(&gateway).await, 0, "a list of jobs reads no results");
         let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
-        assert_eq!(state["results"], json!({"queries": end.queries, "tables": end.tables}));
+        assert_eq!(state["results"], json!({"queries": end.queries, "failed": [], "tables": end.tables}));
         let sales =
             json!({"name": "sales", "chunks_received": 2, "closed": true, "chunks": 2, "records": 5, "bytes": 50});
         assert!(state["tables"].as_array().unwrap().contains(&sales), "without a single receipt: {}", state["tables"]);

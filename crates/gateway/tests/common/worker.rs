@@ -11,7 +11,8 @@ use tenaz_cluster::{
     frame, unframe,
 };
 use tenaz_core::{
-    ChunkDigest, DoneSummary, End, Header, JobId, Lineage, Log, RegistryEvent, Source, StageId, TableId, WorkloadText,
+    ChunkDigest, DoneSummary, End, FailedQuery, FailedStages, FaultClass, Header, JobId, Lineage, Log, RegistryEvent,
+    Source, StageId, TableId, WorkloadText,
 };
 use tenaz_engine::{Edge, JobPlan, Workload};
 use tenaz_rabbit::Consumer;
@@ -126,6 +127,7 @@ impl Worker {
                 file: "sales.csv".to_owned(),
                 bytes: bytes.len() as u32,
             }),
+            failed: FailedStages::default(),
         };
         self.write(job, "rows", frame(&header, &[&bytes])).await;
     }
@@ -143,9 +145,19 @@ impl Worker {
             batches: Vec::new(),
             account: Some(ChunkAccount { records: 1, accepted: 1, ..ChunkAccount::default() }),
             rejects: None,
+            failed: FailedStages::default(),
         };
         let writing = chunks.map(|number| self.write(job, "rows", frame(&account(number), &[])));
         futures::future::join_all(writing).await;
+    }
+
+    /// Ends a job whose only question could not be answered, as the owner of its results does.
+    pub(crate) async fn finish_without_answer(&self, job: &str, text: &str) {
+        let failed = vec![FailedQuery { name: "large".to_owned(), class: FaultClass::Query, text: text.into() }];
+        let end = ResultEnd { queries: Vec::new(), failed: failed.clone(), tables: Vec::new(), index: None };
+        self.write(job, "end", serde_json::to_vec(&end).unwrap()).await;
+        let done = End::Done(DoneSummary { failed, ..DoneSummary::default() });
+        self.book.write(&RegistryEvent::Ended { id: id(job), end: done }).await.unwrap();
     }
 
     /// Ends a job as the owner of its results does.
@@ -172,8 +184,9 @@ impl Worker {
             rejected: 1,
             answers: 1,
             end_from: index.as_ref().map_or(0, |index| index.read_to),
+            failed: Vec::new(),
         };
-        let end = ResultEnd { queries: vec![query], tables: vec![table], index };
+        let end = ResultEnd { queries: vec![query], failed: Vec::new(), tables: vec![table], index };
         self.write(job, "end", serde_json::to_vec(&end).unwrap()).await;
         self.book.write(&RegistryEvent::Ended { id: id(job), end: End::Done(summary) }).await.unwrap();
         end

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tenaz_cluster::limits::MESSAGE_BYTES;
 use tenaz_cluster::{frame, unframe};
-use tenaz_core::{Header, Lineage, Source, StageId};
+use tenaz_core::{FailedStages, Header, Lineage, Source, StageId};
 use tenaz_engine::tight;
 
 use crate::Error;
@@ -33,6 +33,9 @@ pub struct RowsHeader {
     /// In the results log, for a chunk: some of its bad records, which follow the batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejects: Option<RejectsPart>,
+    /// Stages whose rows would be here if they had not failed. In the first part.
+    #[serde(default, skip_serializing_if = "FailedStages::is_empty")]
+    pub failed: FailedStages,
 }
 
 /// Bad records in a message.
@@ -49,6 +52,7 @@ pub struct RejectsPart {
 /// What a task sends to one log, apart from rows.
 #[derive(Default)]
 pub struct Extras<'a> {
+    pub(super) failed: FailedStages,
     pub(super) account: Option<ChunkAccount>,
     pub(super) rejects: Option<ChunkRejects<'a>>,
 }
@@ -75,7 +79,7 @@ pub fn encode(
     rows: &[(StageId, RecordBatch)],
     extras: Extras<'_>,
 ) -> Result<Vec<Vec<u8>>, Error> {
-    let Extras { mut account, rejects } = extras;
+    let Extras { mut failed, mut account, rejects } = extras;
     let mut parts = row_parts(rows)?;
     let names = rejects.as_ref().map(|rejects| (rejects.table, rejects.file));
     for piece in rejects.into_iter().flat_map(|rejects| rejects.pieces) {
@@ -87,7 +91,7 @@ pub fn encode(
     }
     let count = parts.len() as u32;
     // A message that is alone needs no digest: there is nothing it could be mixed up with.
-    let content = if count == 1 { 0 } else { digest(lineage, &parts) };
+    let content = if count == 1 { 0 } else { digest(lineage, &failed, &parts) };
     let mut messages = Vec::with_capacity(parts.len());
     for (index, Part { batches, rejects }) in parts.into_iter().enumerate() {
         let rejects_part = names.zip(rejects.as_ref()).map(|((table, file), bytes)| RejectsPart {
@@ -100,6 +104,7 @@ pub fn encode(
             batches: batches.iter().map(|(edge, bytes)| (*edge, bytes.len() as u32)).collect(),
             account: account.take(),
             rejects: rejects_part,
+            failed: std::mem::take(&mut failed),
         };
         let payload: Vec<&[u8]> = batches.iter().map(|(_, bytes)| bytes.as_slice()).chain(rejects.as_deref()).collect();
         messages.push(frame(&header, &payload));
@@ -136,7 +141,7 @@ fn has_room_for_rejects(part: &Part) -> bool {
 /// Takes a message apart. `log` names where it stood, for errors.
 pub fn decode(log: &str, message: &[u8]) -> Result<Message, Error> {
     let framed = unframe::<RowsHeader>(log, message)?;
-    let RowsHeader { id, batches, account, rejects } = framed.header;
+    let RowsHeader { id, batches, account, rejects, failed } = framed.header;
     let mut rest = framed.payload;
     let mut next = |bytes: u32| {
         let cut_off = || tenaz_cluster::Error::BadMessage { place: log.to_owned(), detail: "it is cut off".to_owned() };
@@ -154,7 +159,7 @@ pub fn decode(log: &str, message: &[u8]) -> Result<Message, Error> {
             next(bytes)?.into_iter().next().map(|records| RejectPiece { table, file, records })
         }
     };
-    Ok(Message { id, rows, account, rejects })
+    Ok(Message { id, rows, account, rejects, failed })
 }
 
 /// A batch in pieces that fit into a message, as far as rows can be told apart.
@@ -183,8 +188,9 @@ fn from_ipc(bytes: &[u8]) -> Result<Vec<RecordBatch>, Error> {
     Ok(reader.collect::<Result<Vec<_>, _>>()?)
 }
 
-fn digest(lineage: Lineage, parts: &[Part]) -> u64 {
+fn digest(lineage: Lineage, failed: &FailedStages, parts: &[Part]) -> u64 {
     let mut hash = Sha256::new();
+    hash.update(serde_json::to_vec(failed).expect("failures are plain data"));
     hash.update(lineage.input.to_be_bytes());
     hash.update(lineage.broadcasts.to_be_bytes());
     for part in parts {
@@ -208,7 +214,7 @@ mod tests {
     use datafusion::arrow::array::{ArrayRef, Int64Array, StringViewArray};
     use datafusion::arrow::buffer::Buffer;
     use datafusion::arrow::compute::concat_batches;
-    use tenaz_core::{Partition, TableId};
+    use tenaz_core::{FaultClass, Partition, StageFailure, TableId};
     use tenaz_csv::{Column, Decoder, Kind, Layout};
 
     use super::*;
@@ -252,7 +258,7 @@ mod tests {
     fn nothing_to_say_is_still_a_message() {
         let source = Source::Chunk { table: TableId(0), number: 5 };
         let account = ChunkAccount { records: 3, accepted: 2, rejected: 1, ..ChunkAccount::default() };
-        let extras = Extras { account: Some(account.clone()), rejects: None };
+        let extras = Extras { account: Some(account.clone()), ..Extras::default() };
         let messages = encode(source, LINEAGE, &[], extras).unwrap();
         assert_eq!(messages.len(), 1);
         let message = decode("log", &messages[0]).unwrap();
@@ -260,6 +266,20 @@ mod tests {
         assert_eq!(message.account, Some(account));
         assert!(message.rejects.is_none());
         assert!(decode("log", &messages[0][..messages[0].len() - 9]).is_err());
+    }
+
+    #[test]
+    fn a_failed_stage_travels_in_the_first_part_and_is_part_of_the_content() {
+        let failure = StageFailure::new(StageId(3), TASK, FaultClass::Query, "division by zero");
+        let failed = FailedStages::from(vec![(StageId(3), failure)]);
+        let all = rows(60_000);
+        let extras = |failed: &FailedStages| Extras { failed: failed.clone(), ..Extras::default() };
+        let messages = encode(TASK, LINEAGE, &[(StageId(2), all.clone())], extras(&failed)).unwrap();
+        let decoded: Vec<Message> = messages.iter().map(|message| decode("log", message).unwrap()).collect();
+        assert_eq!(decoded[0].failed, failed);
+        assert!(decoded.len() > 1 && decoded[1..].iter().all(|message| message.failed.is_empty()));
+        let without = encode(TASK, LINEAGE, &[(StageId(2), all)], Extras::default()).unwrap();
+        assert_ne!(decode("log", &without[0]).unwrap().id.content, decoded[0].id.content);
     }
 
     /// Two mebibytes of records of two bytes, all of them bad: their messages are bounded, and nothing is lost.
@@ -275,6 +295,7 @@ mod tests {
         let extras = Extras {
             account: Some(account.clone()),
             rejects: Some(ChunkRejects { table: "transactions", file, pieces }),
+            ..Extras::default()
         };
         let source = Source::Chunk { table: TableId(0), number: 5 };
         let messages = encode(source, LINEAGE, &[], extras).unwrap();

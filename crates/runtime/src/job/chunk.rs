@@ -116,11 +116,11 @@ impl LocalEngine<'_> {
         let (scan, table) = (chunk.scan, chunk.table);
         let source = Source::Chunk { table, number: chunk.number };
         let input = LeafInput { source, rows };
-        let output = self.rows.run_leaf(scan, &input)?;
+        let product = self.rows.run_leaf(scan, &input)?;
         decoder.give_back(input.rows);
         let (account, held) = chunk.into_account();
         held.into_iter().for_each(|records| self.reader.spares().give_back(records));
-        Ok(self.messages(source, self.lineage_of_chunk(table), output, Some(account)))
+        Ok(self.messages(source, self.lineage_of_chunk(table), product, Some(account)))
     }
 
     /// Counts the records of a portion, which has a file and a place among all portions.

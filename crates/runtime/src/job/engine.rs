@@ -9,11 +9,14 @@ use datafusion::arrow::record_batch::RecordBatch;
 use tenaz_core::{
     ChunkDigest, ClosedTable, Header, Lineage, Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId,
 };
-use tenaz_engine::{Edge, JobPlan, TaskOutput, Workload};
+use tenaz_engine::{Edge, JobPlan, Workload};
 
 use super::chunk::OpenChunk;
 use super::{Observer, Options};
-use crate::job_rows::{ChunkAccount, Conclusion, EdgeRows, JobRows, LogRows, Message, Resources, lock};
+use crate::job_rows::{
+    ChunkAccount, Conclusion, EdgeRows, JobRows, LogOutput, LogRows, Message, QuestionFaults, Resources, TaskProduct,
+    lock,
+};
 use crate::panics::guarded;
 use crate::reader::Reader;
 use crate::rejects::RejectLine;
@@ -64,6 +67,7 @@ impl<'a> LocalEngine<'a> {
             budget: Budget::new(options.memory_bytes, options.temp_dir.clone()),
             show_early: observer.wants_rows(),
             keep_answers: true,
+            question_faults: QuestionFaults { is_alone: true },
         };
         let partitions = options.partitions(&data);
         let rows = JobRows::new(Cow::Borrowed(workload), Cow::Borrowed(plan), partitions, resources)?;
@@ -117,14 +121,14 @@ impl<'a> LocalEngine<'a> {
         &self,
         source: Source,
         lineage: Lineage,
-        output: TaskOutput,
+        product: TaskProduct,
         mut account: Option<ChunkAccount>,
     ) -> Vec<(Log, Message)> {
         let id = Header { source, content: 0, part: 0, parts: 1, lineage };
-        let rows = self.rows.rows_for_logs(source, output).into_iter();
-        let messages = rows.map(|(log, rows)| {
+        let outputs = self.rows.outputs_by_log(source, product).into_iter();
+        let messages = outputs.map(|LogOutput { log, rows, failed }| {
             let account = if log == Log::Results { account.take() } else { None };
-            (log, Message { id, rows, account, rejects: None })
+            (log, Message { id, rows, account, rejects: None, failed })
         });
         messages.collect()
     }
@@ -245,7 +249,7 @@ impl RowEngine for LocalEngine<'_> {
         guarded(task, || {
             let ran = self.rows.run_task((stage, partition), sources, rows, is_wanted)?;
             let source = Source::Task { stage, partition };
-            Ok(ran.map(|(lineage, output)| self.messages(source, lineage, output, None)))
+            Ok(ran.map(|(lineage, product)| self.messages(source, lineage, product, None)))
         })
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion::arrow::record_batch::RecordBatch;
-use tenaz_core::QueryId;
+use tenaz_core::{FailedQuery, QueryId};
 use tenaz_engine::{JobPlan, Workload};
 
 use crate::rejects::RejectLine;
@@ -111,8 +111,10 @@ pub struct TableReport {
 /// The answers of a finished job.
 #[derive(Debug)]
 pub struct Outcome {
-    /// One per query, in the order asked.
+    /// One per query that was answered, in the order asked.
     pub answers: Vec<Answer>,
+    /// The queries that could not be answered, in the order asked.
+    pub failed: Vec<FailedQuery>,
     /// One per table read, in the workload's order.
     pub tables: Vec<TableReport>,
     /// All bad records, in the order of the data.
@@ -123,7 +125,8 @@ pub struct Outcome {
     pub spilled_bytes: u64,
 }
 
-/// Runs a job: reads every file once and answers all queries.
+/// Runs a job: reads every file once and answers all queries. A query that fails while it is computed does not keep the others
+/// from their answers.
 pub fn run(
     workload: &Workload,
     plan: &JobPlan,

@@ -218,7 +218,7 @@ impl<'a> LocalJob<'a> {
             let task = format!("the job ended before stages {}", missing.join(", "));
             return Err(Error::Crashed { task, message: "their input never became complete".to_owned() });
         };
-        let Conclusion { answers, ledger, reasons, .. } = conclusion;
+        let Conclusion { answers, failed, ledger, reasons, .. } = conclusion;
         let mut scanned: Vec<usize> = engine.rows.plan.scans.iter().map(|scan| usize::from(scan.table.0)).collect();
         scanned.sort_unstable();
         let report = |table: usize| TableReport {
@@ -231,7 +231,7 @@ impl<'a> LocalJob<'a> {
         let spilled_bytes = engine.rows.budget().spilled_bytes();
         let rejects = engine.rejects.into_inner().unwrap_or_else(PoisonError::into_inner);
         let rejects = (rejects.rows() > 0).then(|| Arc::new(rejects.into_input()));
-        Ok(Outcome { answers, tables, rejects, elapsed: started.elapsed(), spilled_bytes })
+        Ok(Outcome { answers, failed, tables, rejects, elapsed: started.elapsed(), spilled_bytes })
     }
 }
 

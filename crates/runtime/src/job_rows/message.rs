@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use datafusion::arrow::record_batch::RecordBatch;
 use serde::{Deserialize, Serialize};
-use tenaz_core::{Header, StageId};
+use tenaz_core::{FailedStages, Header, StageId};
 
 use crate::Error;
 use crate::rejects::with_names;
@@ -36,6 +36,8 @@ pub struct Message {
     pub account: Option<ChunkAccount>,
     /// Bad ones.
     pub rejects: Option<RejectPiece>,
+    /// Stages whose rows would be here if they had not failed. In the first part.
+    pub failed: FailedStages,
 }
 
 /// Some bad records of a chunk. All of them as rows of `rejects.csv` can be a hundred times as large as the chunk, so they

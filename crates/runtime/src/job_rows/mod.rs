@@ -13,10 +13,11 @@
 
 mod log_rows;
 mod message;
+mod question_faults;
 mod results;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -24,7 +25,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use tenaz_core::{EdgeSums, Lineage, Log, Partition, QueryId, Source, StageId, TableId, Topology};
+use tenaz_core::{EdgeSums, FailedStages, Lineage, Log, Partition, QueryId, Source, StageId, TableId, Topology};
 use tenaz_csv::Decoder;
 use tenaz_engine::{EdgeInput, JobPlan, LeafInput, LeafRunner, TaskOutput, Workload, run_inner};
 
@@ -33,6 +34,7 @@ use crate::spool::{Budget, Spool};
 use crate::{Answer, Error, limits};
 pub(crate) use log_rows::LogRows;
 pub use message::{ChunkAccount, Message, RejectPiece};
+pub(crate) use question_faults::QuestionFaults;
 pub(crate) use results::{Conclusion, Results};
 
 /// Rows by the edge that they travel on.
@@ -53,6 +55,22 @@ pub(crate) struct Resources {
     pub(crate) show_early: bool,
     /// Whether the rows of finished answers are wanted here, and not only their fingerprints.
     pub(crate) keep_answers: bool,
+    /// What fails a question, and not the job.
+    pub(crate) question_faults: QuestionFaults,
+}
+
+/// What a task has made: rows, and stages that failed.
+pub(crate) struct TaskProduct {
+    pub(crate) output: TaskOutput,
+    pub(crate) failed: FailedStages,
+}
+
+/// What a task sends to one log.
+pub(crate) struct LogOutput {
+    pub(crate) log: Log,
+    pub(crate) rows: EdgeRows,
+    /// Stages whose rows would stand there.
+    pub(crate) failed: FailedStages,
 }
 
 /// The rows of one job, as far as this process has to do with them.
@@ -68,6 +86,8 @@ pub(crate) struct JobRows<'a> {
     broadcasts: Mutex<BTreeMap<StageId, Arc<dyn EdgeInput>>>,
     /// Which bytes the broadcast rows were made of.
     broadcast_sums: Mutex<EdgeSums>,
+    /// Broadcasts that have failed.
+    failed_broadcasts: Mutex<FailedStages>,
     /// How many stages read each edge.
     readers: BTreeMap<StageId, usize>,
 }
@@ -92,6 +112,7 @@ impl<'a> JobRows<'a> {
             decoders: plan.scans.iter().map(|_| Mutex::default()).collect(),
             broadcasts: Mutex::default(),
             broadcast_sums: Mutex::new(EdgeSums::of_broadcast(&topology)),
+            failed_broadcasts: Mutex::default(),
             readers,
             resources,
             workload,
@@ -121,8 +142,7 @@ impl<'a> JobRows<'a> {
     pub(crate) fn open(&self, log: Log) -> LogRows {
         match log {
             Log::Partition(partition) => {
-                let (budget, show_early) = (Arc::clone(&self.resources.budget), self.resources.show_early);
-                LogRows::Partition(Mutex::new(PartitionRows::new(&self.topology, partition, budget, show_early)))
+                LogRows::Partition(Mutex::new(PartitionRows::new(&self.topology, partition, &self.resources)))
             }
             Log::Results => LogRows::Results(Mutex::new(Results::new(self))),
             Log::Broadcast | Log::Control => LogRows::Broadcast(Mutex::default()),
@@ -152,9 +172,24 @@ impl<'a> JobRows<'a> {
         done
     }
 
-    /// Runs every query's leaf stage on the rows of a chunk.
-    pub(crate) fn run_leaf(&self, scan: usize, input: &LeafInput) -> Result<TaskOutput, Error> {
-        Ok(self.leaf_runner(scan)?.run(input)?)
+    /// Runs every query's leaf stage on the rows of a chunk. Those that need a broadcast which has failed have failed with it.
+    pub(crate) fn run_leaf(&self, scan: usize, input: &LeafInput) -> Result<TaskProduct, Error> {
+        let mut output = self.leaf_runner(scan)?.run(input);
+        let mut failed = self.resources.question_faults.of_output(input.source, &mut output)?;
+        failed.extend(self.leaves_without_broadcasts(scan));
+        Ok(TaskProduct { output, failed })
+    }
+
+    /// Leaf stages that cannot have rows, because a broadcast that they need has failed.
+    fn leaves_without_broadcasts(&self, scan: usize) -> FailedStages {
+        let broadcasts = lock(&self.failed_broadcasts);
+        let mut failed = FailedStages::default();
+        for &leaf in &self.plan.scans[scan].leaves {
+            if let Some(failure) = broadcasts.among(&self.plan.stage(leaf).broadcasts) {
+                failed.note(leaf, failure.clone());
+            }
+        }
+        failed
     }
 
     fn leaf_runner(&self, scan: usize) -> Result<&LeafRunner, Error> {
@@ -163,7 +198,9 @@ impl<'a> JobRows<'a> {
         }
         let broadcasts = lock(&self.broadcasts).clone();
         let count = self.topology.partitions();
-        let runner = LeafRunner::new(&self.plan, &self.plan.scans[scan], count, broadcasts, Arc::clone(&self.env))?;
+        let without: BTreeSet<StageId> = self.leaves_without_broadcasts(scan).stages().collect();
+        let env = Arc::clone(&self.env);
+        let runner = LeafRunner::new(&self.plan, &self.plan.scans[scan], count, broadcasts, &without, env)?;
         Ok(self.leaves[scan].get_or_init(|| runner))
     }
 
@@ -184,14 +221,17 @@ impl<'a> JobRows<'a> {
             }
             LogRows::Results(results) => {
                 let mut results = lock(results);
-                parts.into_iter().try_for_each(|(offset, part)| results.take(&self.plan, offset, part))?;
+                parts.into_iter().try_for_each(|(offset, part)| results.take(self, offset, part))?;
                 Ok(Vec::new())
             }
         }
     }
 
-    fn take_rows(&self, rows: &mut PartitionRows, parts: Vec<(u64, Message)>) -> Result<EdgeRows, Error> {
+    fn take_rows(&self, rows: &mut PartitionRows, mut parts: Vec<(u64, Message)>) -> Result<EdgeRows, Error> {
         let Some(id) = parts.first().map(|(_, part)| part.id) else { return Ok(Vec::new()) };
+        for (_, part) in &mut parts {
+            rows.give_up(std::mem::take(&mut part.failed));
+        }
         let batches = parts.into_iter().flat_map(|(_, part)| part.rows).collect();
         rows.trace(id.source, id.lineage);
         rows.take(&self.plan, &self.env, id.source, batches)
@@ -201,6 +241,9 @@ impl<'a> JobRows<'a> {
         // What holds for a whole output is taken from its first part.
         if part.id.part == 0 {
             lock(&self.broadcast_sums).take(part.id.source, part.id.lineage);
+        }
+        if !part.failed.is_empty() {
+            lock(&self.failed_broadcasts).extend(part.failed);
         }
         for (edge, batch) in part.rows {
             arriving.entry(edge).or_insert_with(|| self.spool()).push(part.id.source, batch)?;
@@ -216,20 +259,27 @@ impl<'a> JobRows<'a> {
     }
 
     /// Runs an inner task. `sources` is how many outputs the protocol has counted for it; the rows must come from as many.
-    /// None: nobody waits for it any more.
+    /// None: nobody waits for it any more. A task whose input has failed is not run: of what has come it could only make a
+    /// wrong answer.
     pub(crate) fn run_task(
         &self,
         (stage, partition): (StageId, Partition),
         sources: u64,
         rows: Arc<LogRows>,
         is_wanted: &dyn Fn() -> bool,
-    ) -> Result<Option<(Lineage, TaskOutput)>, Error> {
+    ) -> Result<Option<(Lineage, TaskProduct)>, Error> {
         let LogRows::Partition(held) = &*rows else { return Ok(None) };
-        let PartitionInputs { rows: mut inputs, lineage: input } =
+        let PartitionInputs { rows: mut inputs, lineage: input, failure } =
             lock(held).inputs(&self.topology, stage, sources, |edge| self.keeps(edge))?;
         drop(rows);
         let edges = &self.plan.stage(stage).broadcasts;
         let broadcasts = lock(&self.broadcast_sums).of_edges(edges);
+        let lineage = Lineage { input, broadcasts };
+        let count = self.topology.partitions();
+        if let Some(failure) = failure.into_iter().chain(lock(&self.failed_broadcasts).among(edges).cloned()).min() {
+            let failed = FailedStages::from(vec![(stage, failure)]);
+            return Ok(Some((lineage, TaskProduct { output: TaskOutput::new(count), failed })));
+        }
         {
             let complete = lock(&self.broadcasts);
             let wanted = edges.iter().filter_map(|edge| complete.get_key_value(edge));
@@ -239,8 +289,10 @@ impl<'a> JobRows<'a> {
             return Ok(None);
         }
         let env = self.task_memory()?;
-        let output = run_inner(&self.plan, stage, partition, self.topology.partitions(), inputs, &env)?;
-        Ok(Some((Lineage { input, broadcasts }, output)))
+        let mut output = run_inner(&self.plan, stage, partition, count, inputs, &env)?;
+        let source = Source::Task { stage, partition };
+        let failed = self.resources.question_faults.of_output(source, &mut output)?;
+        Ok(Some((lineage, TaskProduct { output, failed })))
     }
 
     /// Whether several stages read an edge.
@@ -253,20 +305,29 @@ impl<'a> JobRows<'a> {
         working_memory(self.resources.memory_bytes, &self.resources.temp_dir, self.resources.threads)
     }
 
-    /// Puts an answer together from its complete rows.
+    /// Puts an answer together from its complete rows. A query that has failed has none.
     pub(crate) fn make_answer(&self, rows: &LogRows, query: QueryId) -> Result<(), Error> {
         let LogRows::Results(results) = rows else { return Ok(()) };
-        let taken = lock(results).take_rows_of(query, self.spool());
+        let Some(taken) = lock(results).take_rows_of(self, query) else { return Ok(()) };
         let env = self.task_memory()?;
         let planned = &self.plan.queries[usize::from(query.0)];
-        let answer = Answer::new(planned, taken, &env, &self.resources.budget)?;
-        let answer = if self.resources.keep_answers { answer } else { answer.without_rows(&self.resources.budget) };
-        lock(results).put_answer(query, answer);
+        match Answer::new(planned, taken, &env, &self.resources.budget) {
+            Ok(answer) if self.resources.keep_answers => lock(results).put_answer(query, answer),
+            Ok(answer) => lock(results).put_answer(query, answer.without_rows(&self.resources.budget)),
+            Err(Error::Engine(error)) => {
+                let stage = planned.answers.first().copied().unwrap_or(StageId(0));
+                let source = Source::Task { stage, partition: Partition(0) };
+                let failure = self.resources.question_faults.failure(stage, source, error)?;
+                lock(results).fail(self, FailedStages::from(vec![(stage, failure)]));
+            }
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
 
-    /// The messages of a task, one for each log that waits for it, even if there are no rows for it.
-    pub(crate) fn rows_for_logs(&self, source: Source, output: TaskOutput) -> Vec<(Log, EdgeRows)> {
+    /// What a task sends to each log that waits for it, even if there are no rows for it.
+    pub(crate) fn outputs_by_log(&self, source: Source, product: TaskProduct) -> Vec<LogOutput> {
+        let TaskProduct { output, failed } = product;
         let TaskOutput { mut partitions, mut broadcast, mut results, .. } = output;
         let logs = self.topology.destinations(source).into_iter();
         let rows = logs.map(|log| {
@@ -276,7 +337,7 @@ impl<'a> JobRows<'a> {
                 Log::Results => std::mem::take(&mut results),
                 Log::Control => Vec::new(),
             };
-            (log, rows)
+            LogOutput { log, rows, failed: failed.for_log(&self.topology, log) }
         });
         rows.collect()
     }

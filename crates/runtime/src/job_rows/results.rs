@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tenaz_cluster::{IndexedRows, ResultIndex};
-use tenaz_core::{ClosedTable, Ledger, LineageCheck, QueryId, Source, TableId};
-use tenaz_engine::{Edge, JobPlan};
+use tenaz_core::{ClosedTable, FailedQuery, FailedStages, Ledger, LineageCheck, QueryId, Source, TableId};
+use tenaz_engine::Edge;
 
 use super::{ChunkAccount, JobRows, LogRows, Message, lock};
 use crate::spool::Spool;
@@ -21,13 +21,17 @@ pub(crate) struct Results {
     index: ResultIndex,
     /// Which bytes all of it was made of.
     lineage: LineageCheck,
+    /// Stages whose rows would be here if they had not failed.
+    failed: FailedStages,
 }
 
 /// A job that has come to its end.
 #[derive(Debug)]
 pub(crate) struct Conclusion {
-    /// One per query, in the order asked.
+    /// One per query that was answered, in the order asked.
     pub(crate) answers: Vec<Answer>,
+    /// The queries that could not be answered, in the order asked.
+    pub(crate) failed: Vec<FailedQuery>,
     pub(crate) ledger: Ledger,
     /// Rejected records of each table, by reason.
     pub(crate) reasons: Vec<BTreeMap<String, u64>>,
@@ -44,23 +48,27 @@ impl Results {
             reasons: vec![BTreeMap::new(); tables],
             index: ResultIndex { queries: vec![IndexedRows::default(); queries], ..ResultIndex::default() },
             lineage: LineageCheck::default(),
+            failed: FailedStages::default(),
         }
     }
 
-    pub(super) fn take(&mut self, plan: &JobPlan, offset: u64, part: Message) -> Result<(), Error> {
+    pub(super) fn take(&mut self, job: &JobRows<'_>, offset: u64, part: Message) -> Result<(), Error> {
         let source = part.id.source;
         // What holds for a whole output is taken from its first part.
         if part.id.part == 0 {
             self.lineage.take(source, part.id.lineage);
         }
         self.index.read_to = self.index.read_to.max(offset + 1);
+        self.fail(job, part.failed);
         if let Some(rejects) = &part.rejects {
             self.index.rejects.note(offset, rejects.records.num_rows());
         }
         for (stage, batch) in part.rows {
-            let Edge::Results(query) = plan.stage(stage).edge else { continue };
+            let Edge::Results(query) = job.plan.stage(stage).edge else { continue };
             self.index.queries[usize::from(query.0)].note(offset, batch.num_rows());
-            self.spools[usize::from(query.0)].push(source, batch)?;
+            if self.failed.of_query(&job.topology, query).is_none() {
+                self.spools[usize::from(query.0)].push(source, batch)?;
+            }
         }
         if let (Source::Chunk { table, .. }, Some(account)) = (source, part.account) {
             self.account(table, account);
@@ -77,9 +85,19 @@ impl Results {
         }
     }
 
-    /// The rows of a query, to make its answer of; `nothing` takes their place.
-    pub(super) fn take_rows_of(&mut self, query: QueryId, nothing: Spool) -> Spool {
-        std::mem::replace(&mut self.spools[usize::from(query.0)], nothing)
+    /// Stages of answers have failed: rows that have come of them are of no use.
+    pub(super) fn fail(&mut self, job: &JobRows<'_>, failed: FailedStages) {
+        for stage in failed.stages() {
+            let Edge::Results(query) = job.plan.stage(stage).edge else { continue };
+            self.spools[usize::from(query.0)] = job.spool();
+        }
+        self.failed.extend(failed);
+    }
+
+    /// The rows of a query, to make its answer of; none if it has failed.
+    pub(super) fn take_rows_of(&mut self, job: &JobRows<'_>, query: QueryId) -> Option<Spool> {
+        let has_failed = self.failed.of_query(&job.topology, query).is_some();
+        (!has_failed).then(|| std::mem::replace(&mut self.spools[usize::from(query.0)], job.spool()))
     }
 
     pub(super) fn put_answer(&mut self, query: QueryId, answer: Answer) {
@@ -110,13 +128,19 @@ impl JobRows<'_> {
                 return Err(Error::Miscounted { what, promised, found: counts.records });
             }
         }
-        let answers: Option<Vec<Answer>> = gathered.answers.into_iter().collect();
-        Ok(Conclusion {
-            answers: answers.ok_or_else(no_results)?,
-            ledger: gathered.ledger,
-            reasons: gathered.reasons,
-            index: gathered.index,
-        })
+        let (mut answers, mut failed) = (Vec::new(), Vec::new());
+        for (index, (planned, answer)) in self.plan.queries.iter().zip(gathered.answers).enumerate() {
+            match (gathered.failed.of_query(&self.topology, QueryId(index as u16)), answer) {
+                (Some(failure), _) => failed.push(FailedQuery {
+                    name: planned.name.clone(),
+                    class: failure.class,
+                    text: failure.text.clone(),
+                }),
+                (None, Some(answer)) => answers.push(answer),
+                (None, None) => return Err(no_results()),
+            }
+        }
+        Ok(Conclusion { answers, failed, ledger: gathered.ledger, reasons: gathered.reasons, index: gathered.index })
     }
 }
 

@@ -100,6 +100,9 @@ fn run(workload: &Workload, plan: &JobPlan, dir: &Path, settings: Settings) -> R
     };
     let progress = Progress::new(workload.tables.len());
     let outcome = tenaz_runtime::run(workload, plan, data, &options, &progress, &Nobody).map_err(|e| e.to_string())?;
+    if let Some(failed) = outcome.failed.first() {
+        return Err(format!("{}: {}", failed.name, failed.text));
+    }
     let answers = outcome.answers.iter().map(|answer| {
         let batches = answer.batches().collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
         let mut bytes = Vec::new();

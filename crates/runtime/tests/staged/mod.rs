@@ -188,6 +188,9 @@ fn run(workload: &Workload, plan: &JobPlan, dir: &Path, cutting: Cutting) -> Res
     };
     let progress = Progress::new(workload.tables.len());
     let outcome = tenaz_runtime::run(workload, plan, data, &options, &progress, &Nobody).map_err(|e| e.to_string())?;
+    if let Some(failed) = outcome.failed.first() {
+        return Err(format!("{}: {}", failed.name, failed.text));
+    }
     let lines = outcome.answers.iter().map(|answer| {
         let batches = answer.batches().collect::<Result<Vec<_>, _>>().map_err(|e| e.to_string())?;
         let lines = Lines::new(&answer.schema, &batches);

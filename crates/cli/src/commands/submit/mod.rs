@@ -20,14 +20,14 @@ use anyhow::Result;
 use tenaz_client::api::{Results, State};
 use tenaz_client::{Compression, Error, Gateways, Settings, Submission, Until, UploadOptions, limits};
 use tenaz_core::TableLedger;
-use tenaz_engine::EdgeInput;
+use tenaz_engine::{EdgeInput, PlannedQuery};
 use tenaz_runtime::{Answer, Options, Outcome, RejectLine, TableReport, Workspace};
 
 use crate::args::{CompressArg, OutputArgs, SubmitArgs};
 use crate::bad_records::BadRecords;
 use crate::fetch::{Fetcher, check};
 use crate::hand_out::HandOut;
-use crate::outcome::{JobLeft, ReaderGone, stdout_failed};
+use crate::outcome::{JobLeft, QuestionsFailed, ReaderGone, stdout_failed};
 use crate::progress::JobBars;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
@@ -65,6 +65,7 @@ pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
             }
             Err(error)
         }
+        Err(error) if error.is::<QuestionsFailed>() => Err(error),
         Err(error) if error.downcast_ref::<Error>().is_some_and(Error::is_end_of_job) => Err(error),
         Err(error) => Err(JobLeft { error, hint: hint::still_there(args, &gateways, &job) }.into()),
     }
@@ -116,8 +117,12 @@ fn answer(
         return writeln!(stdout(), "{}", case.job).map_err(stdout_failed);
     }
     let results = results.ok_or_else(|| Error::Fault("the job is done, and its results are not told".to_owned()))?;
-    let answers = early.unwrap_or_else(|| {
-        let (fetcher, queries) = (Arc::clone(&fetcher), case.plan.queries.clone());
+    let failed = results.failed.clone();
+    let has_failed = |query: &PlannedQuery| failed.iter().any(|failed| failed.name == query.name);
+    let queries: Vec<PlannedQuery> = case.plan.queries.iter().filter(|query| !has_failed(query)).cloned().collect();
+    // Rows that came early of a question which then failed are no answer, and why they ended is told already.
+    let answers = early.filter(|_| !queries.is_empty()).unwrap_or_else(|| {
+        let fetcher = Arc::clone(&fetcher);
         Background::start(move || queries.iter().map(|query| fetcher.answer(query, None)).collect())
     });
     let answers: Vec<Answer> = match answers.wait(gateways) {
@@ -132,7 +137,7 @@ fn answer(
     let count = tables.iter().map(|table| table.counts.rejected).sum();
     let rejects = Background::start(move || Ok((fetcher.rejects(count)?, fetcher.workspace.spilled_bytes())));
     let (rejects, spilled_bytes) = rejects.wait(gateways)?;
-    let outcome = Outcome { answers, tables, rejects, elapsed: started.elapsed(), spilled_bytes };
+    let outcome = Outcome { answers, failed, tables, rejects, elapsed: started.elapsed(), spilled_bytes };
     let bad = BadRecords::new(screen, false);
     for batch in outcome.rejects.iter().flat_map(|rejects| rejects.batches()) {
         RejectLine::from_rows(&batch?).for_each(|line| bad.show(&line));
@@ -148,7 +153,7 @@ fn answer(
     if !args.keep && delete(gateways, &case.job).is_err() {
         screen.say(&format!("job {} could not be forgotten; it expires by itself", case.job));
     }
-    Ok(())
+    Ok(QuestionsFailed::check(outcome.failed)?)
 }
 
 /// Sends and follows the job until it is done, or, detached, until the cluster has all data.

@@ -23,16 +23,31 @@ fn make(workload: &'static str, scale: &str, chunk_size: &'static str, spoil: im
 }
 
 fn tenaz(arguments: &[&str]) {
+    tenaz_ends_with(0, arguments);
+}
+
+fn tenaz_ends_with(code: i32, arguments: &[&str]) {
     let done = Command::new(env!("CARGO_BIN_EXE_tenaz")).args(arguments).output().expect("the program runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(done.status.code(), Some(code), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 impl DataSet {
     /// The data in `dir` with the answers of an undisturbed `tenaz run`.
     fn answered(temp: tempfile::TempDir, dir: PathBuf, workload: String, chunk_size: &'static str) -> Self {
+        Self::answered_with(0, temp, dir, workload, chunk_size)
+    }
+
+    /// The same of a run that ends with this code.
+    fn answered_with(
+        code: i32,
+        temp: tempfile::TempDir,
+        dir: PathBuf,
+        workload: String,
+        chunk_size: &'static str,
+    ) -> Self {
         let expected = temp.path().join("expected");
         let (data, out) = (dir.display().to_string(), expected.display().to_string());
-        tenaz(&["run", &workload, "--data", &data, "--out", &out]);
+        tenaz_ends_with(code, &["run", &workload, "--data", &data, "--out", &out]);
         Self { workload, dir, expected, chunk_size, _temp: temp }
     }
 }
@@ -73,6 +88,47 @@ pub fn long_texts() -> &'static DataSet {
     static DATA: OnceLock<DataSet> = OnceLock::new();
     let line = |id: u64| format!("{id},{:0>200}\n", id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     DATA.get_or_init(|| own("long-texts", LONG_TEXTS, &(0..60_000).map(line).collect::<String>(), "id,note"))
+}
+
+const FAILING: &str = r#"
+name = "failing"
+
+[[table]]
+name = "t"
+files = "t.csv"
+columns = [{ name = "id", type = "int" }, { name = "amount", type = "int" }]
+
+[[query]]
+name = "fine"
+sql = "SELECT amount, count(*) AS n FROM t GROUP BY amount"
+
+[[query]]
+name = "leaf"
+sql = "SELECT id, 1 / (id - 2500) AS q FROM t WHERE id > 1000"
+
+[[query]]
+name = "inner"
+sql = "SELECT sum(q) AS q FROM (SELECT amount, 1 / (count(*) - 40) AS q FROM t GROUP BY amount) x"
+
+[[query]]
+name = "top"
+sql = "SELECT id, amount FROM t ORDER BY amount DESC, id LIMIT 10"
+"#;
+
+/// Questions of which two can be answered: the others fail in the leaf work of a chunk, and in an inner task.
+pub fn failing() -> &'static DataSet {
+    static DATA: OnceLock<DataSet> = OnceLock::new();
+    DATA.get_or_init(|| {
+        let temp = tempfile::tempdir().expect("a directory");
+        let dir = temp.path().join("data");
+        std::fs::create_dir(&dir).expect("a directory");
+        let lines: String = (0..4_000).map(|id| format!("{id},{}\n", id * 7 % 100)).collect();
+        std::fs::write(dir.join("t.csv"), format!("id,amount\n{lines}")).expect("a file");
+        let path = temp.path().join("failing.toml");
+        std::fs::write(&path, FAILING).expect("a file");
+        let path = path.display().to_string();
+        DataSet::answered_with(1, temp, dir, path, "1K")
+    })
 }
 
 /// A data set of one table `t`.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tenaz_cluster::{Control, ResultEnd, Session};
+use tenaz_core::limits::MAX_TOLD_FAILURES;
 use tenaz_core::{
     BoundedText, Classified, DoneSummary, Effect, End, Fact, Failure, FaultClass, JobFailure, JobId, Log,
     RegistryEvent, Source, Step, Ticket, Work,
@@ -152,6 +153,7 @@ impl JobActor {
             rejected: end.tables.iter().map(|table| table.rejected).sum(),
             answers: end.queries.len() as u64,
             end_from: end.index.as_ref().map_or(0, |index| index.read_to),
+            failed: end.failed.iter().take(MAX_TOLD_FAILURES).cloned().collect(),
         }
     }
 

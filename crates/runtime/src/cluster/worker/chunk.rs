@@ -63,7 +63,7 @@ fn run_chunk(job: &ClusterEngine, message: Vec<u8>) -> Result<Vec<(Log, SentByte
     let source = Source::Chunk { table: header.table, number: header.number };
     let account = account_for(job, &header, &decoded, bytes)?;
     let Decoded { batch, rejects, .. } = decoded;
-    let output = job.rows.run_leaf(scan, &LeafInput { source, rows: batch })?;
+    let product = job.rows.run_leaf(scan, &LeafInput { source, rows: batch })?;
     let (accepted, rejected) = (account.accepted, account.rejected);
     let lineage = Lineage::of_chunk(header.digest, job.rows.broadcast_lineage(header.table));
     let table = &job.rows.workload.tables[usize::from(header.table.0)];
@@ -72,8 +72,8 @@ fn run_chunk(job: &ClusterEngine, message: Vec<u8>) -> Result<Vec<(Log, SentByte
         file: &header.file,
         pieces: Box::new(reject_pieces(&table.layout, &rejects)),
     };
-    let extras = Extras { account: Some(account), rejects: Some(rejects) };
-    let messages = job.messages(source, lineage, output, extras)?;
+    let extras = Extras { account: Some(account), rejects: Some(rejects), ..Extras::default() };
+    let messages = job.messages(source, lineage, product, extras)?;
     job.metrics.rows_accepted.inc_by(accepted);
     job.metrics.rows_rejected.inc_by(rejected);
     job.metrics.bytes_in.inc_by(bytes);

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use tenaz_cluster::{JobSpec, QueryEnd, ResultEnd, TableEnd};
 use tenaz_core::{ClosedTable, JobId, Lineage, Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId};
-use tenaz_engine::{JobPlan, TaskOutput, Workload};
+use tenaz_engine::{JobPlan, Workload};
 use tenaz_vitals::WorkerMetrics;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::board::Board;
 use super::fault::Faults;
 use crate::cluster::rows::{Extras, decode, encode};
-use crate::job_rows::{Conclusion, JobRows, LogRows, Resources};
+use crate::job_rows::{Conclusion, JobRows, LogOutput, LogRows, QuestionFaults, Resources, TaskProduct};
 use crate::panics::guarded;
 use crate::{Error, limits};
 
@@ -43,6 +43,7 @@ impl ClusterEngine {
             budget: Arc::clone(&shop.budget),
             show_early: true,
             keep_answers: false,
+            question_faults: QuestionFaults { is_alone: false },
         };
         Ok(Self {
             id: id.clone(),
@@ -68,14 +69,14 @@ impl ClusterEngine {
         &self,
         source: Source,
         lineage: Lineage,
-        output: TaskOutput,
+        product: TaskProduct,
         extras: Extras<'_>,
     ) -> Result<Vec<(Log, SentBytes)>, Error> {
         let mut extras = Some(extras);
         let mut messages = Vec::new();
-        for (log, rows) in self.rows.rows_for_logs(source, output) {
+        for LogOutput { log, rows, failed } in self.rows.outputs_by_log(source, product) {
             let extras = if log == Log::Results { extras.take() } else { None };
-            let parts = encode(source, lineage, &rows, extras.unwrap_or_default())?;
+            let parts = encode(source, lineage, &rows, Extras { failed, ..extras.unwrap_or_default() })?;
             messages.extend(parts.into_iter().map(|body| (log, body.into())));
         }
         Ok(messages)
@@ -96,7 +97,7 @@ impl ClusterEngine {
     }
 
     fn end(&self, conclusion: Conclusion, closed: &BTreeMap<TableId, ClosedTable>) -> ResultEnd {
-        let Conclusion { answers, ledger, reasons, index } = conclusion;
+        let Conclusion { answers, failed, ledger, reasons, index } = conclusion;
         let queries = answers.into_iter().map(|answer| QueryEnd {
             name: answer.name,
             rows: answer.rows,
@@ -117,7 +118,7 @@ impl ClusterEngine {
                 chunks: closed.get(&id).map_or(0, |closed| closed.chunks.len()),
             }
         });
-        ResultEnd { queries: queries.collect(), tables: tables.collect(), index: Some(index) }
+        ResultEnd { queries: queries.collect(), failed, tables: tables.collect(), index: Some(index) }
     }
 }
 
@@ -185,10 +186,10 @@ impl RowEngine for ClusterEngine {
             || source.to_string(),
             || {
                 self.faults.before_task();
-                let Some((lineage, output)) = self.rows.run_task((stage, partition), sources, rows, is_wanted)? else {
+                let Some((lineage, product)) = self.rows.run_task((stage, partition), sources, rows, is_wanted)? else {
                     return Ok(None);
                 };
-                let messages = self.messages(source, lineage, output, Extras::default())?;
+                let messages = self.messages(source, lineage, product, Extras::default())?;
                 self.metrics.tasks.inc();
                 Ok(Some(messages))
             },
