@@ -1,5 +1,7 @@
 //! One function per request of the HTTP API.
 
+use std::time::Instant;
+
 use serde::de::DeserializeOwned;
 use tenaz_core::ChunkDigest;
 use ureq::http::{Method, Response};
@@ -7,7 +9,7 @@ use ureq::{Body, BodyReader};
 
 use crate::api::{Digests, Finish, Job, JobLine, JobLines, Missing, NewJob, NewJobAnswer, TableMissing};
 use crate::gateways::{Ask, ReadError, percent_encoded};
-use crate::limits::MAX_ANSWER_BYTES;
+use crate::limits::{CREATION, MAX_ANSWER_BYTES};
 use crate::{Compression, Error, Gateways};
 
 /// Where a chunk is in its file.
@@ -23,12 +25,25 @@ pub(crate) struct ChunkPlace<'a> {
 
 impl Gateways {
     /// Makes a job. The same key with the same request gives the same job, through whichever gateway.
-    pub fn create(&self, new: &NewJob, key: &str) -> Result<NewJobAnswer, Error> {
-        let body = json_body(new)?;
-        let mut ask = Ask::new(Method::POST, "/v1/jobs".to_owned());
-        ask.headers = vec![json_type(), ("Idempotency-Key", key.to_owned())];
-        ask.body = Some(&body);
-        Ok(self.ask(&ask, json)?.0)
+    ///
+    /// A broker that was killed while it made the logs of a job may leave some that can never be used, so that the job can never
+    /// be created. One that is not there after [`CREATION`] is given up, and made under the next key. What there is of the first one expires,
+    /// because nobody ever sends it anything.
+    pub fn create(&self, new: &NewJob, mut key: impl FnMut() -> String) -> Result<NewJobAnswer, Error> {
+        let (body, started) = (json_body(new)?, Instant::now());
+        loop {
+            let mut ask = Ask::new(Method::POST, "/v1/jobs".to_owned());
+            ask.headers = vec![json_type(), ("Idempotency-Key", key())];
+            ask.body = Some(&body);
+            let left = self.patience().saturating_sub(started.elapsed());
+            match self.ask_for(&ask, left.min(CREATION), json) {
+                Err(Error::Away { .. }) if started.elapsed() < self.patience() => {}
+                Err(Error::Away { reason, .. }) => {
+                    return Err(Error::Away { seconds: started.elapsed().as_secs(), reason });
+                }
+                made => return Ok(made?.0),
+            }
+        }
     }
 
     /// A job as it is now.

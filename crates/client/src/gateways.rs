@@ -165,14 +165,29 @@ impl Gateways {
         }
     }
 
+    /// How long none of the gateways may be of use.
+    pub(crate) fn patience(&self) -> Duration {
+        self.patience
+    }
+
     /// Asks until a gateway answers, and reads the answer. The index is that of the gateway.
     pub(crate) fn ask<T>(
         &self,
         ask: &Ask<'_>,
         read: impl Fn(&str, Response<Body>) -> Result<T, ReadError>,
     ) -> Result<(T, usize), Error> {
+        self.ask_for(ask, self.patience, read)
+    }
+
+    /// The same with a patience of its own.
+    pub(crate) fn ask_for<T>(
+        &self,
+        ask: &Ask<'_>,
+        patience: Duration,
+        read: impl Fn(&str, Response<Body>) -> Result<T, ReadError>,
+    ) -> Result<(T, usize), Error> {
         let started = Instant::now();
-        let mut waits = Waits::new(self.patience, self.urls.len());
+        let mut waits = Waits::new(patience, self.urls.len());
         loop {
             if self.is_stopping() {
                 return Err(Error::Stopped);

@@ -36,6 +36,8 @@ pub const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(30);
 pub const NOT_FOUND_GRACE: Duration = Duration::from_secs(5);
 /// Time without any gateway being of use, unless the user says otherwise.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(60);
+/// A job that could not be created for so long is created under another key: a broker may have lost half of what it needs.
+pub const CREATION: Duration = Duration::from_secs(15);
 /// Time between looks at a job.
 pub const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Time between questions for what is missing, once everything has been sent.

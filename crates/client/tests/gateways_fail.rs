@@ -49,12 +49,48 @@ fn a_job_whose_answer_got_lost_is_asked_for_again_elsewhere_with_the_same_key() 
         })
     };
     let (one, two) = (server(true), server(false));
-    let made = gateways(&[&one, &two], 5000).create(&new_job(), "my key").unwrap();
+    let made = gateways(&[&one, &two], 5000).create(&new_job(), || "my key".to_owned()).unwrap();
     assert_eq!((made.job.as_str(), made.chunk_bytes, made.tables), ("00ff", 1024, vec!["t".to_owned()]));
     let keys = keys.lock().unwrap();
     assert_eq!(keys.len(), 2);
     assert_ne!(keys[0].0, keys[1].0, "the second attempt goes to the other gateway");
     assert!(keys.iter().all(|(_, key)| key == "my key"));
+}
+
+/// Its logs cannot be made, because a broker was killed while it made them: gateways say so, or die of other causes meanwhile.
+#[test]
+fn a_job_that_can_never_be_created_is_created_under_another_key() {
+    let keys = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&keys);
+    let server = Server::start(move |asked| {
+        let key = asked.header("idempotency-key").to_owned();
+        let is_cursed = key == "key 1";
+        seen.lock().unwrap().push(key);
+        if is_cursed { Reply::problem(503, "broker_away", None) } else { Reply::json(201, MADE) }
+    });
+    let mut made = 0;
+    let next_key = || {
+        made += 1;
+        format!("key {made}")
+    };
+    let patient = gateways(&[&server], 60_000).create(&new_job(), next_key).unwrap();
+    assert_eq!((patient.job.as_str(), made), ("00ff", 2));
+    let keys = keys.lock().unwrap();
+    assert!(keys.len() > 3 && keys[..keys.len() - 1].iter().all(|key| key == "key 1"), "{keys:?}");
+}
+
+#[test]
+fn other_keys_do_not_make_the_client_more_patient() {
+    let server = Server::start(|_| Reply::problem(503, "broker_away", None));
+    let mut keys = 0;
+    let started = Instant::now();
+    let next_key = || {
+        keys += 1;
+        keys.to_string()
+    };
+    let error = gateways(&[&server], 300).create(&new_job(), next_key).unwrap_err();
+    assert!(matches!(error, Error::Away { .. }), "{error}");
+    assert!(keys == 1 && started.elapsed() < Duration::from_secs(10), "{keys} keys");
 }
 
 #[test]
@@ -118,7 +154,7 @@ fn a_refusal_is_passed_on_at_once_with_its_code() {
         counted.fetch_add(1, Ordering::Relaxed);
         Reply::problem(422, "unprocessable", None)
     });
-    let error = gateways(&[&server], 60_000).create(&new_job(), "k").unwrap_err();
+    let error = gateways(&[&server], 60_000).create(&new_job(), || "k".to_owned()).unwrap_err();
     assert!(matches!(&error, Error::Refused { status: 422, code, class: FaultClass::Query, detail }
         if code == "unprocessable" && detail == "this is unprocessable"));
     assert_eq!(asked.load(Ordering::Relaxed), 1);

@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tenaz_core::{End, JobCard, JobId, Log, Partition, RegistryEvent};
 use tenaz_rabbit::{Properties, Publisher, QueueSpec, StreamSpec, Target};
 use tokio::task::JoinSet;
 
-use crate::limits::{OBJECTS_AT_ONCE, QUEUED_BYTES, QUEUED_CHUNKS};
+use crate::limits::{DELETE_QUESTIONS, OBJECTS_AT_ONCE, QUEUED_BYTES, QUEUED_CHUNKS};
 use crate::{Book, Control, Error, JobSpec, Link, Names, Session};
 
 /// Creates a job. Doing it again with the same card is harmless, which is how a client retries; the same id for another
@@ -110,11 +111,24 @@ pub async fn store_probe(session: &Session, names: &Names, job: &JobId) -> Resul
     session.reading.delete_queue(&name).await
 }
 
+/// Deletes a queue or stream. (m) A stream that RabbitMQ 3.10.8 was making when it was killed can be neither used nor deleted: it
+/// does not answer, and each question costs a connection. Such a one stays.
 async fn delete_queue(link: Link, queue: String) -> Result<(), Error> {
-    let queue: Arc<str> = queue.into();
+    let (queue, unanswered): (Arc<str>, AtomicU32) = (queue.into(), AtomicU32::new(0));
     link.persist(|session| {
-        let queue = Arc::clone(&queue);
-        async move { session.reading.delete_queue(&queue).await }
+        let (queue, unanswered) = (Arc::clone(&queue), &unanswered);
+        async move {
+            match session.reading.delete_queue(&queue).await {
+                Err(error @ tenaz_rabbit::Error::Unanswered { .. })
+                    if unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= DELETE_QUESTIONS =>
+                {
+                    tracing::warn!(%error, "it cannot be deleted, and stays on the broker");
+                    session.met(&error);
+                    Ok(())
+                }
+                deleted => deleted,
+            }
+        }
     })
     .await
 }

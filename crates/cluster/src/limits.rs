@@ -34,3 +34,5 @@ pub const OPEN_PATIENCE: Duration = Duration::from_secs(60);
 pub const OBJECTS_AT_ONCE: usize = 16;
 /// Channels of a process that jobs do not get: the registry, and questions under way.
 pub const RESERVED_CHANNELS: usize = 2 * OBJECTS_AT_ONCE;
+/// So often a queue or stream is asked to be deleted that does not answer, before it is left where it is.
+pub const DELETE_QUESTIONS: u32 = 2;

@@ -8,7 +8,8 @@ pub const MAX_TABLES: usize = 256;
 pub const MAX_STAGES: usize = 4096;
 /// Chunks of one table.
 pub const MAX_CHUNKS: u64 = 1 << 32;
-/// A task that was begun so often and not finished is a suspect: it is tried alone, so that nothing else dies with it.
+/// A task that was begun so often and not finished is a suspect: it is tried alone, so that nothing else dies with it, and only
+/// these attempts count against it.
 pub const SUSPECT_ATTEMPTS: usize = 2;
 /// How many workers may begin a chunk that was delivered before. A chunk that kills its worker every time is then given
 /// up, and its job with it.

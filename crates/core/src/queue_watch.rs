@@ -59,6 +59,9 @@ pub struct Sighting {
     pub recorded: QueueSilence,
     /// How many chunks the queue has confirmed to any gateway.
     pub confirmed_chunks: u64,
+    /// The round that was being counted when the message was sent that is waited for. What a queue has swallowed that was made
+    /// anew since says nothing of the new one.
+    pub sent_in_round: u32,
 }
 
 /// What a probe has found.
@@ -86,8 +89,10 @@ pub enum QueueAction {
     },
     /// Find out whether the broker stores messages at all, and tell by [`QueueEvent::Probed`].
     Probe,
-    /// Write down that this round begins ([`Fact::QueueCleared`](crate::Fact::QueueCleared)), then delete the queue and declare it
-    /// again. One attempt: if it fails, the suspicion has to grow anew first.
+    /// Write down that this round begins ([`Fact::QueueCleared`](crate::Fact::QueueCleared)), so that nobody else deletes the queue
+    /// for what is known now; then delete it and declare it again; then write down that the [`next`](QueueAction::after) round
+    /// begins, so that what was sent to the old queue meanwhile is not held against the new one. One attempt: if it fails, the
+    /// suspicion has to grow anew first.
     MakeAnew {
         /// The round that begins.
         round: u32,
@@ -101,6 +106,13 @@ pub enum QueueAction {
     Reconnect,
 }
 
+impl QueueAction {
+    /// The round that begins when the queue of a [`QueueAction::MakeAnew`] of this round was declared again.
+    pub fn after(round: u32) -> u32 {
+        round + 1
+    }
+}
+
 /// What is held against a queue.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Suspicion {
@@ -112,8 +124,8 @@ struct Suspicion {
     probing: Option<Witness>,
     /// Since when the broker has been known to store messages elsewhere, while this queue was silent.
     stores_since_ms: Option<u64>,
-    /// The connection over which it refuses messages although nothing waits in it, and since when.
-    refusing: Option<(u64, u64)>,
+    /// The connection over which it refuses messages although nothing waits in it, in which round, and since when.
+    refusing: Option<(u64, u32, u64)>,
 }
 
 impl Suspicion {
@@ -125,6 +137,9 @@ impl Suspicion {
         }
         self.silence.merge(&sighting.recorded);
         let round = self.silence.round();
+        if sighting.sent_in_round != round {
+            return None;
+        }
         self.silence.note(round, by, ms);
         if self.silence.is_long() {
             return (self.probing.replace(by) != Some(by)).then_some(QueueAction::Probe);
@@ -139,8 +154,9 @@ impl Suspicion {
 
     /// An empty queue refuses messages.
     fn refused(&mut self, sighting: &Sighting, now_ms: u64) -> Option<QueueAction> {
-        let epoch = sighting.by.epoch;
-        let (_, since) = *self.refusing.insert(self.refusing.filter(|(of, _)| *of == epoch).unwrap_or((epoch, now_ms)));
+        let (epoch, round) = (sighting.by.epoch, sighting.sent_in_round);
+        let known = self.refusing.filter(|&(of, during, _)| (of, during) == (epoch, round));
+        let (_, _, since) = *self.refusing.insert(known.unwrap_or((epoch, round, now_ms)));
         let ms = now_ms.saturating_sub(since);
         match self.waited(sighting, ms) {
             Some(QueueAction::Note { .. }) | None if ms >= REFUSING_MS => Some(QueueAction::Reconnect),
@@ -224,8 +240,14 @@ mod tests {
         QueueEvent::Waited { sighting: sighting(member, epoch), ms }
     }
 
+    /// The same of a message that was sent in a later round.
+    fn waited_in(round: u32, member: u64, epoch: u64, ms: u64) -> QueueEvent {
+        QueueEvent::Waited { sighting: Sighting { sent_in_round: round, ..sighting(member, epoch) }, ms }
+    }
+
     fn sighting(member: u64, epoch: u64) -> Sighting {
-        Sighting { by: witness(member, epoch), recorded: QueueSilence::default(), confirmed_chunks: 0 }
+        let recorded = QueueSilence::default();
+        Sighting { by: witness(member, epoch), recorded, confirmed_chunks: 0, sent_in_round: 0 }
     }
 
     /// A watch that has just asked for a probe of queue `a`.
@@ -275,8 +297,9 @@ mod tests {
             assert_eq!(watch.handle("a", QueueEvent::Probed(probe), 0), Some(QueueAction::Clear { round: 1 }));
             // The next probe needs as long a silence as the first.
             let long = SILENT_QUEUE_MS;
-            assert_eq!(watch.handle("a", waited(1, 5, long), 0), Some(QueueAction::Note { round: 1, ms: long }));
-            assert_eq!(watch.handle("a", waited(1, 6, 5), 0), Some(QueueAction::Probe));
+            let note = Some(QueueAction::Note { round: 1, ms: long });
+            assert_eq!(watch.handle("a", waited_in(1, 1, 5, long), 0), note);
+            assert_eq!(watch.handle("a", waited_in(1, 1, 6, 5), 0), Some(QueueAction::Probe));
         }
     }
 
@@ -318,9 +341,26 @@ mod tests {
         assert_eq!(action, Some(QueueAction::MakeAnew { round: 1 }));
         recorded.begin(1);
         // Whoever comes next does not make it anew a second time.
-        let event = QueueEvent::Waited { sighting: Sighting { recorded, ..sighting(99, 1) }, ms: 1000 };
+        let sighting = Sighting { recorded, sent_in_round: 1, ..sighting(99, 1) };
+        let event = QueueEvent::Waited { sighting, ms: 1000 };
         let note = Some(QueueAction::Note { round: 1, ms: 1000 });
         assert_eq!(QueueWatch::default().handle("a", event, 0), note);
+    }
+
+    /// Found by the simulator: messages that the dead queue had swallowed were held against the new one, which was deleted with
+    /// confirmed chunks in it.
+    #[test]
+    fn what_was_sent_before_a_queue_was_made_anew_says_nothing_of_the_new_one() {
+        let mut watch = suspicious();
+        let mut recorded = QueueSilence::default();
+        recorded.begin(1);
+        for epoch in [4, 5, 6] {
+            let sighting = Sighting { recorded: recorded.clone(), ..sighting(1, epoch) };
+            assert_eq!(watch.handle("a", QueueEvent::Waited { sighting, ms: 9 * SILENT_QUEUE_MS }, 0), None);
+        }
+        assert!(watch.suspicions["a"].silence.is_empty());
+        let note = Some(QueueAction::Note { round: 1, ms: 1000 });
+        assert_eq!(watch.handle("a", waited_in(1, 1, 4, 1000), 0), note, "what was sent to the new one does");
     }
 
     #[test]

@@ -124,18 +124,19 @@ async fn offer(app: &Shared, queue: &WorkQueue, header: &ChunkHeader, payload: &
         app.check_open(queue.job.id())?;
         let session = app.link.session().await;
         let message = frame(header, &[payload]);
-        match queue.publish(app, &session, message, &properties).await {
+        let round = queue.round(app);
+        match queue.publish(app, &session, round, message, &properties).await {
             Ok(()) => {
                 app.stuck.confirmed(&queue.name);
                 return Ok(true);
             }
             Err(tenaz_rabbit::Error::Full { .. }) => {
-                queue.refused(app, &session).await;
+                queue.refused(app, &session, round).await;
                 return Ok(false);
             }
             Err(error) if error.is_temporary() || matches!(error, tenaz_rabbit::Error::Unroutable { .. }) => {
                 session.met_publishing(&error);
-                stuck::mend(app, queue, &session, &error).await;
+                stuck::mend(app, queue, &session, round, &error).await;
                 tokio::time::sleep(backoff.next_delay()).await;
             }
             Err(error) => return Err(tenaz_cluster::Error::from(error).into()),

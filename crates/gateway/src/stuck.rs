@@ -55,11 +55,13 @@ pub(crate) struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// Publishes to the queue. While its confirm is waited for, those who watch the queue are told.
+    /// Publishes to the queue in this [`round`](Self::round) of its silence. While its confirm is waited for, those who watch the
+    /// queue are told.
     pub(crate) async fn publish(
         &self,
         app: &Shared,
         session: &Session,
+        round: u32,
         message: Vec<u8>,
         properties: &Properties,
     ) -> Result<(), Error> {
@@ -76,27 +78,33 @@ impl WorkQueue {
             if !session.writing.is_blocked() {
                 waited += TICK;
                 // A probe goes on by itself.
-                drop(self.waited(app, session, waited));
+                drop(self.waited(app, session, round, waited));
             }
         }
     }
 
-    /// A message has waited in vain for so long. Returns the probe that has to be made because of that.
-    fn waited(&self, app: &Shared, session: &Session, waited: Duration) -> Option<JoinHandle<()>> {
+    /// The round of the queue's silence that is being counted. To be asked before a message is sent.
+    pub(crate) fn round(&self, app: &Shared) -> u32 {
+        self.recorded_silence(app).round()
+    }
+
+    /// A message that was sent in this round has waited in vain for so long. Returns the probe that has to be made because of that.
+    fn waited(&self, app: &Shared, session: &Session, round: u32, waited: Duration) -> Option<JoinHandle<()>> {
         let ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        self.seen(app, session, QueueEvent::Waited { sighting: self.sighting(app, session), ms })
+        self.seen(app, session, QueueEvent::Waited { sighting: self.sighting(app, session, round), ms })
     }
 
     /// The queue has refused a message as if it were full.
-    pub(crate) async fn refused(&self, app: &Shared, session: &Session) {
+    pub(crate) async fn refused(&self, app: &Shared, session: &Session, round: u32) {
         let waiting = session.reading.queue_depth(&self.name).await.ok().flatten();
         // A probe goes on by itself.
-        drop(self.seen(app, session, QueueEvent::Refused { sighting: self.sighting(app, session), waiting }));
+        drop(self.seen(app, session, QueueEvent::Refused { sighting: self.sighting(app, session, round), waiting }));
     }
 
-    fn sighting(&self, app: &Shared, session: &Session) -> Sighting {
+    fn sighting(&self, app: &Shared, session: &Session, sent_in_round: u32) -> Sighting {
         let by = Witness { member: app.membership.me(), epoch: session.epoch };
-        Sighting { by, recorded: self.recorded_silence(app), confirmed_chunks: self.confirmed_chunks(app) }
+        let (recorded, confirmed_chunks) = (self.recorded_silence(app), self.confirmed_chunks(app));
+        Sighting { by, recorded, confirmed_chunks, sent_in_round }
     }
 
     /// Does what has to be done about something that was seen. Returns the probe that has to be made.
@@ -146,10 +154,10 @@ async fn tell(app: &Shared, job: &Job, fact: Fact) {
     }
 }
 
-/// Mends a wave's work queue if this error, met while publishing to it, shows that it needs that.
-pub(crate) async fn mend(app: &Shared, queue: &WorkQueue, session: &Session, error: &Error) {
+/// Mends a wave's work queue if this error, met while publishing to it in a round of its silence, shows that it needs that.
+pub(crate) async fn mend(app: &Shared, queue: &WorkQueue, session: &Session, round: u32, error: &Error) {
     let mending = match error {
-        Error::Unconfirmed { seconds, .. } => queue.waited(app, session, Duration::from_secs(*seconds)),
+        Error::Unconfirmed { seconds, .. } => queue.waited(app, session, round, Duration::from_secs(*seconds)),
         // Only if it is really gone: a broker that is just starting has no queue yet, either.
         Error::Unroutable { target } if matches!(session.reading.queue_depth(target).await, Ok(None)) => {
             Some(tokio::spawn(mend_missing(Arc::clone(app), queue.job.card.clone(), queue.wave)))
@@ -173,14 +181,13 @@ async fn mend_silent(app: Shared, queue: WorkQueue) {
     let probe = Probe { broker_stores: stored.is_ok(), waiting, confirmed_chunks, recorded };
     tracing::warn!(job = %job.id(), queue = name, ?probe, ?stored, "a work queue confirms nothing");
     let wave = queue.number();
-    match app.stuck.handle(name, QueueEvent::Probed(probe)) {
-        Some(QueueAction::MakeAnew { round }) => {
-            // First, so that nobody deletes it again because of what is known now.
-            tell(&app, job, Fact::QueueCleared { wave, round }).await;
-        }
+    let round = match app.stuck.handle(name, QueueEvent::Probed(probe)) {
+        Some(QueueAction::MakeAnew { round }) => round,
         Some(QueueAction::Clear { round }) => return tell(&app, job, Fact::QueueCleared { wave, round }).await,
         _ => return,
-    }
+    };
+    // First, so that nobody deletes it again because of what is known now.
+    tell(&app, job, Fact::QueueCleared { wave, round }).await;
     tracing::warn!(job = %job.id(), queue = name, "a work queue is made anew");
     // Not to be tried until it succeeds: by then the queue may work again, and hold confirmed chunks.
     if let Err(error) = session.reading.delete_queue(name).await {
@@ -188,6 +195,8 @@ async fn mend_silent(app: Shared, queue: WorkQueue) {
         return session.met(&error);
     }
     declare_again(&app, &job.card, queue.wave).await;
+    // What was sent to the old queue meanwhile says nothing of the new one.
+    tell(&app, job, Fact::QueueCleared { wave, round: QueueAction::after(round) }).await;
     app.stuck.confirmed(name);
     // Whoever waits for the old queue's confirm need not wait until it is overdue.
     session.give_up("a work queue was made anew");

@@ -157,8 +157,8 @@ impl Connection {
         let seconds = self.answer_timeout().as_secs();
         let detail = format!("no answer about {what} for {seconds} s");
         tracing::warn!(address = self.inner.address, "{detail}; this connection is given up");
-        turn(&self.inner.set_health, Health::Closed(detail.clone()));
-        Error::Lost(detail)
+        turn(&self.inner.set_health, Health::Closed(detail));
+        Error::Unanswered { what: what.to_owned(), seconds }
     }
 
     /// How long the broker may take for an answer.

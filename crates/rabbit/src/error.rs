@@ -139,6 +139,14 @@ pub enum Error {
     /// The connection, channel or consumer is gone. What was under way may or may not have happened.
     #[error("the broker connection was lost ({0}): connect again")]
     Lost(String),
+    /// The broker does not answer a question, though it is there. The connection counts as lost.
+    #[error("the broker has not answered about '{what}' for {seconds} s: connect again")]
+    Unanswered {
+        /// Queue, stream or exchange.
+        what: String,
+        /// How long was waited.
+        seconds: u64,
+    },
     /// The broker took a message, and has not confirmed it for long. It may or may not be there.
     #[error("the broker has not confirmed a message for '{target}' within {seconds} s: connect again")]
     Unconfirmed {
@@ -225,7 +233,7 @@ pub enum NodeObstacle {
 impl Error {
     /// Whether the same call can succeed later without anyone changing anything.
     ///
-    /// `Lost`, `Unconfirmed`, `Unreachable` and `Refused` ask for a new connection, `NotReady`, `Full`, `TooManyChannels` and `NodeObstructed`
+    /// `Lost`, `Unanswered`, `Unconfirmed`, `Unreachable` and `Refused` ask for a new connection, `NotReady`, `Full`, `TooManyChannels` and `NodeObstructed`
     /// for patience.
     pub fn is_temporary(&self) -> bool {
         self.class().is_temporary()
@@ -233,7 +241,7 @@ impl Error {
 
     /// Whether the connection or channel behind the call is gone, so that it has to be opened again.
     pub fn is_lost(&self) -> bool {
-        matches!(self, Error::Lost(_) | Error::Unconfirmed { .. })
+        matches!(self, Error::Lost(_) | Error::Unanswered { .. } | Error::Unconfirmed { .. })
     }
 }
 
@@ -246,6 +254,7 @@ impl Classified for Error {
             | Error::Refused { .. }
             | Error::NotReady { .. }
             | Error::Lost(_)
+            | Error::Unanswered { .. }
             | Error::Unconfirmed { .. }
             | Error::Full { .. } => FaultClass::Broker,
             // Another process has channels left, or another machine room on its disk.

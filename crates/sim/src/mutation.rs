@@ -104,6 +104,8 @@ mutations! {
     NoTakeover,
     /// Runs what it announces before the announcement is written.
     AttemptUnwritten,
+    /// Counts what others tried beside the tasks of other jobs as if it had been alone.
+    CompanyIgnored,
     /// Calls harmless whatever it begins.
     ExonerateUnfinished,
     /// Does not compare chunks with their receipts. (The lineage of the answers tells all the same.)

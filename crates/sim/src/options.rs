@@ -22,6 +22,8 @@ pub struct Options {
     pub plan: Option<Plan>,
     /// Faults instead of those that the seed chooses; the jobs and everything else stay as the seed wants them.
     pub faults: Option<Plan>,
+    /// Two jobs, the first of which has a task that kills whoever runs it.
+    pub beside_poison: bool,
     /// A mistake on purpose.
     pub mutation: Mutation,
     /// Whether the text of the trace is kept.
@@ -112,17 +114,18 @@ impl Setup {
         let mut rng = Rng::new(options.seed);
         let is_small = options.plan.is_some();
         let shape = options.shape.unwrap_or(SHAPES[rng.index(SHAPES.len())]);
-        let jobs = if !is_small && rng.chance(25) { 2 } else { 1 };
+        let jobs = if (!is_small && rng.chance(25)) || options.beside_poison { 2 } else { 1 };
         let jobs = (0..jobs).map(|job| {
             let shape = if job == 0 { shape } else { SHAPES[rng.index(SHAPES.len())] };
-            JobSetup::new(shape, is_small, job as u64, &mut rng)
+            JobSetup::new(shape, is_small, job as u64, options.beside_poison, &mut rng)
         });
         let jobs = jobs.collect::<Result<Vec<JobSetup>, Error>>()?;
         let workers = if is_small { 2 } else { rng.between(1, 4) as usize };
         let gateways = if is_small { 2 } else { rng.between(1, 2) as usize };
         let (prefetch, twice_percent) = (rng.between(1, 3) as usize, if rng.chance(30) { 20 } else { 0 });
-        // A registry that is soon full is one that keeps what is written in the time of some silences.
-        let is_tight = !is_small && rng.chance(20);
+        // A registry that is soon full is one that keeps what is written in the time of some silences. Processes that die one after
+        // the other, each before its turn to write jobs down again, need one that keeps more.
+        let is_tight = !is_small && rng.chance(20) && !options.beside_poison;
         let silence = if is_tight { rng.between(150, 200) } else { rng.between(150, 600) };
         let chosen = if is_small { Plan::new() } else { random_plan(workers, gateways, HORIZON, &mut rng) };
         let plan = options.faults.clone().or(options.plan.clone()).unwrap_or(chosen);
@@ -181,14 +184,18 @@ fn kinds(workers: usize, is_small: bool, rng: &mut Rng) -> Vec<WorkerKind> {
 }
 
 impl JobSetup {
-    fn new(shape: Shape, is_small: bool, number: u64, rng: &mut Rng) -> Result<Self, Error> {
+    fn new(shape: Shape, is_small: bool, number: u64, beside_poison: bool, rng: &mut Rng) -> Result<Self, Error> {
         let size = if is_small {
             Size { partitions: 2, chunks: 2, rows: 3 }
         } else {
             Size { partitions: 3, chunks: 5, rows: 6 }
         };
         let mut scenario = Scenario::new(shape, size, rng)?;
-        let poison = if !is_small && rng.chance(8) { poison(&scenario, rng) } else { None };
+        let has_poison = match beside_poison {
+            true => number == 0,
+            false => !is_small && rng.chance(8),
+        };
+        let poison = if has_poison { poison(&scenario, rng) } else { None };
         let is_changed = !is_small && poison.is_none() && rng.chance(10);
         if is_changed {
             scenario.change_a_chunk(rng);

@@ -1,12 +1,12 @@
 //! What every simulated process has, be it a worker or a gateway: a connection, the book of jobs, the members it knows, and
 //! its part in the upkeep of jobs. All decisions are those of `tenaz-core`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tenaz_core::limits::STALL_MS;
 use tenaz_core::{
-    Announcement, BuildId, Chore, ControlLog, End, JobId, JobSigns, LifeSign, MemberId, Registry, RegistryEvent,
-    Roster, Upkeep,
+    Announcement, BuildId, Chore, Clearance, ControlLog, End, Exposure, Isolation, JobId, JobSigns, LifeSign, MemberId,
+    Registry, RegistryEvent, Roster, Upkeep,
 };
 
 use crate::broker::{Broker, ConnectionId, ControlEntry, Envelope, Job, PublishId};
@@ -83,6 +83,10 @@ pub(crate) struct Process {
     upkeep: Upkeep,
     /// Registry events and marks that the broker has not confirmed.
     pending: BTreeMap<PublishId, Envelope>,
+    /// What its parts in jobs may begin beside each other.
+    isolation: Isolation<Job>,
+    /// What its parts in jobs have not been told yet.
+    cleared: VecDeque<(Job, Clearance)>,
 }
 
 impl Process {
@@ -105,7 +109,14 @@ impl Process {
             marks: 0,
             upkeep: Upkeep::new(setup.patience),
             pending: BTreeMap::new(),
+            isolation: Isolation::default(),
+            cleared: VecDeque::new(),
         }
+    }
+
+    /// Whether a part in a job is to be told what it may begin.
+    pub(crate) fn has_cleared(&self) -> bool {
+        !self.cleared.is_empty()
     }
 
     /// Whether it is connected, and the connection is there.
@@ -173,6 +184,30 @@ impl Surroundings<'_> {
     /// A job of this run.
     pub(crate) fn job(&self, job: Job) -> &JobSetup {
         &self.setup.jobs[job]
+    }
+
+    /// A part in a job comes, or begins anew: what it may begin.
+    pub(crate) fn join_isolation(&mut self, job: Job) -> Clearance {
+        self.base.cleared.retain(|&(of, _)| of != job);
+        self.base.isolation.join(job)
+    }
+
+    /// A part in a job has begun or ended something.
+    pub(crate) fn report_exposure(&mut self, job: Job, exposure: Exposure) {
+        let told = self.base.isolation.report(job, exposure);
+        self.base.cleared.extend(told);
+    }
+
+    /// A part in a job is over.
+    pub(crate) fn leave_isolation(&mut self, job: Job) {
+        let told = self.base.isolation.leave(job);
+        self.base.cleared.retain(|&(of, _)| of != job);
+        self.base.cleared.extend(told);
+    }
+
+    /// What is to be told next, and to which part.
+    pub(crate) fn next_cleared(&mut self) -> Option<(Job, Clearance)> {
+        self.base.cleared.pop_front()
     }
 
     /// So many steps are as long as the time that a confirm may take.

@@ -64,8 +64,6 @@ pub struct Allowed {
     pub cancelled: bool,
     /// Its client may be away for so long that it expires.
     pub expires: bool,
-    /// Workers die of another job's poison, and may die of it again and again with the same chunk of this one at hand.
-    pub is_beside_poison: bool,
     /// There may be no worker that can serve it.
     pub unserved: bool,
 }
@@ -77,7 +75,7 @@ impl Allowed {
             End::Cancelled => self.cancelled,
             End::Expired => self.expires,
             End::Failed { code, .. } => match code.as_str() {
-                "quarantined" => self.poison.is_some() || self.is_beside_poison,
+                "quarantined" => self.poison.is_some(),
                 "contradiction" => self.changed.is_some(),
                 "unserved" => self.unserved,
                 _ => false,
@@ -96,7 +94,6 @@ fn allowed(setup: &Setup) -> Vec<Allowed> {
         changed: job.scenario.changed.as_ref().map(|changed| changed.source),
         cancelled: is_struck(&|fault| *fault == Fault::Cancel(number)),
         expires: is_struck(&|fault| matches!(fault, Fault::LeaveClient(of, _) if *of == number)),
-        is_beside_poison: setup.jobs.iter().enumerate().any(|(of, job)| of != number && job.poison.is_some()),
         unserved: is_mixed || unable_steps >= setup.steps_of(UNSERVED_MS) / 2,
     };
     setup.jobs.iter().enumerate().map(of).collect()

@@ -44,6 +44,8 @@ pub(crate) enum Step {
     Work(usize, Job),
     /// The driver of a worker gets what came of a step.
     HandInFinished(usize, Job),
+    /// A part of a worker in a job hears what it may begin.
+    HearClearance(usize),
     /// A worker works on a job again after it stood back.
     Rejoin(usize, Job),
     /// A worker that was asked to leave goes.
@@ -78,6 +80,7 @@ impl Step {
             | Self::HandIn(slot, _)
             | Self::Work(slot, _)
             | Self::HandInFinished(slot, _)
+            | Self::HearClearance(slot)
             | Self::Rejoin(slot, _)
             | Self::Leave(slot)
             | Self::Heartbeat(slot)
@@ -103,7 +106,7 @@ impl Step {
             Self::ReadRegistry(_) => 11,
             Self::Work(..) => 12,
             Self::Heartbeat(_) | Self::Hear(_) | Self::Tick(_) => 13,
-            Self::HandIn(..) => 14,
+            Self::HandIn(..) | Self::HearClearance(_) => 14,
             Self::HandInFinished(..) => 15,
             Self::Serve(_) | Self::GoOn(_) => 16,
         }

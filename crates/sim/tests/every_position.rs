@@ -153,7 +153,6 @@ fn a_job_is_cancelled() {
 }
 
 #[test]
-#[ignore = "known: messages that a dead queue swallowed still count when it was made anew, and the new one may be deleted"]
 fn a_work_queue_was_not_written_to_disk() {
     at_every_step(Fault::DeadQueue(0));
 }

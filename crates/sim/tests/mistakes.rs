@@ -43,7 +43,8 @@ fn found(mutation: Mutation, seeds: u64) -> Option<(u64, String)> {
         let (plan, faults) = (plan(mutation), faults(mutation, seed));
         // A table that waits for another.
         let shape = (mutation == Mutation::PlacesHeld).then_some(Shape::Dimension);
-        let report = run(&Options { seed, mutation, plan, faults, shape, ..Options::default() });
+        let beside_poison = mutation == Mutation::CompanyIgnored;
+        let report = run(&Options { seed, mutation, plan, faults, shape, beside_poison, ..Options::default() });
         report.expect("shapes are valid").violation.map(|rule| (seed, rule))
     })
 }
@@ -133,7 +134,7 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::TakeFinishedEarly => &[INPUT, WRONG, SHOULD_NOT],
         M::NoRejoin => &[NOTHING_LED, HANGS],
         M::NoQueueMend => &[HANGS, "expired although"],
-        M::NoExoneration => &[SHOULD_NOT],
+        M::NoExoneration | M::CompanyIgnored => &[SHOULD_NOT],
         M::JobsMixed => &["came though nobody asked for it", LOST, HANGS],
         M::LostChannel => &[HANGS, LOST],
         M::StaleFinished => &["was begun twice", UNREADY],
@@ -150,7 +151,8 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::WrongWave => &[UNREADY, SHOULD_NOT],
         M::ReceiptOfNext => &["which is not in its queue"],
         M::ExpireUnacked | M::ExpireUploaded | M::ExpireTouched | M::NoTouch => &["expired although", NOTHING_LED],
-        M::DeleteConfirmed => &["a work queue was deleted"],
+        // Whoever makes a queue anew connects again, and writes a mark each time.
+        M::DeleteConfirmed => &["a work queue was deleted", "the registry has forgotten"],
         M::MentionByAll => &["was written into the registry", "the registry has forgotten"],
         M::NoMention => &["the registry has forgotten"],
         // It pushes the end of the job out of the registry before everybody has heard of it.

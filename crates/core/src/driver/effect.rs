@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Finished, RowEngine, Step, Ticket};
-use crate::{Attempt, ChunkDigest, Fact, Failure, Header, Log, Partition, Promise, Source, TableId, Tag, Work};
+use crate::{
+    Attempt, ChunkDigest, Clearance, Fact, Failure, Header, Log, Partition, Promise, Source, TableId, Tag, Work,
+};
 
 /// What happened.
 pub enum Input<R: RowEngine> {
@@ -82,6 +84,8 @@ pub enum Input<R: RowEngine> {
     Stalled,
     /// The worker leaves: what is begun is finished, nothing new is taken.
     Drain,
+    /// What may be begun from now on, beside the other jobs of this process ([`Isolation`](crate::Isolation)).
+    Cleared(Clearance),
 }
 
 /// What the shell has to do.

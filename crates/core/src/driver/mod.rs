@@ -24,8 +24,8 @@ mod step;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    Action, ChunkDigest, Classified, ClosedTable, Event, Fact, Failure, FaultClass, Header, JobFacts, JobWorker, Log,
-    MemberId, Partition, Source, TableId, Tag, Topology, Work,
+    Action, ChunkDigest, Classified, ClosedTable, Event, Exposure, Fact, Failure, FaultClass, Header, JobFacts,
+    JobWorker, Log, MemberId, Partition, Source, TableId, Tag, Topology, Work,
 };
 
 pub use effect::{Effect, Input, JobFailure};
@@ -64,6 +64,8 @@ pub struct JobDriver<R: RowEngine> {
     last_number: u64,
     /// Steps that were handed out and have not come back.
     steps: usize,
+    /// Those of them that run chunks and tasks.
+    risky_steps: usize,
     presence: Presence,
 }
 
@@ -101,6 +103,7 @@ impl<R: RowEngine> JobDriver<R> {
             end: None,
             last_number: 0,
             steps: 0,
+            risky_steps: 0,
             presence: Presence::Working,
         }
     }
@@ -140,6 +143,7 @@ impl<R: RowEngine> JobDriver<R> {
             Input::Confirmed { work, message } => self.tell(Event::Confirmed { work, message }, &mut turn),
             Input::Stalled => self.tell(Event::Stalled, &mut turn),
             Input::Drain => self.drain(&mut turn),
+            Input::Cleared(clearance) => self.tell(Event::Cleared(clearance), &mut turn),
         }
         effects
     }
@@ -153,6 +157,16 @@ impl<R: RowEngine> JobDriver<R> {
     /// be taken in, a log is not read any further, and what stands in it is not lost.
     pub fn under_way(&self) -> usize {
         self.machine.under_way() + self.steps
+    }
+
+    /// What it has begun that may be to blame if the process dies, and whether it waits with a suspect. A step whose chunk or
+    /// task is not wanted any more counts until it has come back.
+    pub fn exposure(&self) -> Exposure {
+        let of_machine = self.machine.exposure();
+        match self.presence {
+            Presence::StoodBack => Exposure { begun: self.risky_steps, has_suspect: false, ..of_machine },
+            _ => Exposure { begun: of_machine.begun + self.risky_steps, ..of_machine },
+        }
     }
 
     /// The outputs that wait to be taken into their logs, each with its rows. A shell that makes outputs faster than they are
@@ -314,8 +328,7 @@ impl<R: RowEngine> JobDriver<R> {
         match work {
             Work::Chunk(tag) => {
                 if let Some(leaf) = self.leaves.remove(&tag) {
-                    self.steps += 1;
-                    turn.push(Effect::Run(Step { ticket: Ticket::Chunk(tag), job: StepJob::Chunk(leaf) }));
+                    self.hand_out(Step { ticket: Ticket::Chunk(tag), job: StepJob::Chunk(leaf) }, turn);
                 }
             }
             Work::Inner(..) => {
@@ -381,9 +394,14 @@ impl<R: RowEngine> JobDriver<R> {
                     continue;
                 }
             };
-            self.steps += 1;
-            turn.push(Effect::Run(Step { ticket, job }));
+            self.hand_out(Step { ticket, job }, turn);
         }
+    }
+
+    fn hand_out(&mut self, step: Step<R>, turn: &mut Turn<'_, R>) {
+        self.steps += 1;
+        self.risky_steps += usize::from(step.ticket.is_risky());
+        turn.push(Effect::Run(step));
     }
 
     /// A task whose broadcasts are in place waits for the rows of its partition. If the partition was released meanwhile,
@@ -406,6 +424,7 @@ impl<R: RowEngine> JobDriver<R> {
     fn finish(&mut self, finished: Finished<R>, turn: &mut Turn<'_, R>) {
         let Finished { ticket, outcome } = finished;
         self.steps = self.steps.saturating_sub(1);
+        self.risky_steps = self.risky_steps.saturating_sub(usize::from(ticket.is_risky()));
         let product = match outcome {
             Ok(product) => product,
             Err(error) if error.class() == FaultClass::Process => return self.stand_back(error, turn),

@@ -43,6 +43,13 @@ pub enum Ticket {
     },
 }
 
+impl Ticket {
+    /// Whether it runs a chunk or a task, of which a process may die.
+    pub(super) fn is_risky(self) -> bool {
+        matches!(self, Self::Chunk(_) | Self::Task(_))
+    }
+}
+
 /// A piece of work. The shell runs it on any thread, once, and hands what comes of it to the driver
 /// ([`Input::Finished`](super::Input::Finished)).
 ///

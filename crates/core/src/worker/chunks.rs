@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Action, Attempt, JobWorker, Tag, Work};
-use crate::Source;
+use crate::{Clearance, Source};
 
 /// A chunk that was delivered and not acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,12 +14,14 @@ pub(super) struct ChunkWork {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChunkState {
+    /// Fresh from the queue, waiting until something may be begun.
+    Held,
     /// Waiting until it may be announced.
     Waiting,
     /// Waiting to read our own announcement back.
     Announced(Attempt),
     /// Fresh from the queue, or announced before.
-    Running { announced: bool },
+    Running,
     /// Messages that the broker has not confirmed.
     Publishing(BTreeSet<u32>),
 }
@@ -42,7 +44,19 @@ impl JobWorker {
             self.chunks.insert(tag, ChunkWork { source, state: ChunkState::Waiting });
             self.announce_next(actions);
         } else {
-            self.chunks.insert(tag, ChunkWork { source, state: ChunkState::Running { announced: false } });
+            self.chunks.insert(tag, ChunkWork { source, state: ChunkState::Held });
+            self.begin_held(actions);
+        }
+    }
+
+    /// Begins the chunks that nobody had before, if anything may be begun.
+    pub(super) fn begin_held(&mut self, actions: &mut Vec<Action>) {
+        self.is_exposure_stale = true;
+        if self.clearance != Clearance::Shared {
+            return;
+        }
+        for (&tag, chunk) in self.chunks.iter_mut().filter(|(_, chunk)| chunk.state == ChunkState::Held) {
+            chunk.state = ChunkState::Running;
             actions.push(Action::Run { work: Work::Chunk(tag), sources: 0 });
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Header, Log, MemberId, Partition, Promise, QueryId, Source, StageId, TableId};
+use crate::{Clearance, Error, Header, Log, MemberId, Partition, Promise, QueryId, Source, StageId, TableId};
 
 /// One delivery of one chunk. The driver numbers them; a number is never used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +26,8 @@ pub struct Attempt {
     pub member: MemberId,
     /// Which of its attempts this is.
     pub number: u64,
+    /// Whether nothing else runs in its process meanwhile. Only then its death would say something of what is tried.
+    pub alone: bool,
 }
 
 /// What happened.
@@ -113,6 +115,8 @@ pub enum Event {
     },
     /// Nothing has arrived for long, although no chunk waits.
     Stalled,
+    /// What may be begun from now on, beside the other jobs of this process ([`Isolation`](crate::Isolation)).
+    Cleared(Clearance),
 }
 
 /// What to do.

@@ -42,7 +42,8 @@ impl InnerWork {
         self.state == InnerState::Running
     }
 
-    pub(super) fn announce(&mut self) {
+    pub(super) fn announce(&mut self, alone: bool) {
+        self.by.alone = alone;
         self.state = InnerState::Announced;
     }
 
@@ -104,12 +105,19 @@ impl JobWorker {
         self.inner.get_mut(&(stage, partition)).filter(|work| work.by == by)
     }
 
-    pub(super) fn begin_inner(&mut self, stage: StageId, partition: Partition, by: Attempt) -> Option<Work> {
+    /// The announcement of a task has come back: it begins, or has to wait all the same.
+    pub(super) fn begin_inner(
+        &mut self,
+        stage: StageId,
+        partition: Partition,
+        by: Attempt,
+        must_wait: bool,
+    ) -> Option<Work> {
         let work = self.inner_work(stage, partition, by)?;
         if work.state != InnerState::Announced {
             return None;
         }
-        work.state = InnerState::Running;
+        work.state = if must_wait { InnerState::Waiting } else { InnerState::Running };
         Some(Work::Inner(stage, partition, by))
     }
 

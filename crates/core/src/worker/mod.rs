@@ -22,7 +22,10 @@ mod inner;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Inbox, Log, Mailbox, MemberId, Partition, Promise, Source, StageId, TableId, Topology, Verdict, Wave};
+use crate::{
+    Clearance, Exposure, Inbox, Log, Mailbox, MemberId, Partition, Promise, Source, StageId, TableId, Topology,
+    Verdict, Wave,
+};
 
 pub use event::{Action, Attempt, Event, Failure, Tag, Work};
 
@@ -51,6 +54,12 @@ pub struct JobWorker {
     answers: Option<Answers>,
     conclusions_begun: u64,
     failed: bool,
+    clearance: Clearance,
+    /// Whether the suspect was begun that this worker was cleared for.
+    has_tried: bool,
+    exposure: Exposure,
+    /// Whether something may have changed it. Messages are many, and most of them do not.
+    is_exposure_stale: bool,
 }
 
 /// A partition that this worker owns.
@@ -82,6 +91,10 @@ impl JobWorker {
             answers: None,
             conclusions_begun: 0,
             failed: false,
+            clearance: Clearance::default(),
+            has_tried: false,
+            exposure: Exposure::default(),
+            is_exposure_stale: false,
             topology,
         }
     }
@@ -129,6 +142,10 @@ impl JobWorker {
             Event::AnswerMade { query, conclusion } => self.answer_made(query, conclusion, &mut actions),
             Event::Concluded { conclusion } => self.concluded(conclusion, &mut actions),
             Event::Stalled => self.stalled(&mut actions),
+            Event::Cleared(clearance) => self.cleared(clearance, &mut actions),
+        }
+        if std::mem::take(&mut self.is_exposure_stale) {
+            self.exposure = self.find_exposure();
         }
         actions
     }
@@ -165,6 +182,11 @@ impl JobWorker {
         self.chunks.len() + self.inner.values().filter(|work| !work.is_published()).count() + answers
     }
 
+    /// What it has begun that may be to blame if the process dies, and whether it waits with a suspect.
+    pub fn exposure(&self) -> Exposure {
+        self.exposure
+    }
+
     /// The chunks that were delivered and are not acknowledged.
     pub fn delivered(&self) -> impl Iterator<Item = Tag> + '_ {
         self.chunks.keys().copied()
@@ -197,6 +219,7 @@ impl JobWorker {
     /// Whatever was delivered will be delivered again, to whoever comes first; what this worker has of it is void.
     fn disconnect(&mut self, actions: &mut Vec<Action>) {
         self.connected = false;
+        self.is_exposure_stale = true;
         let chunks = std::mem::take(&mut self.chunks);
         actions.extend(chunks.into_keys().map(|tag| Action::Forget { work: Work::Chunk(tag) }));
     }

@@ -1,7 +1,7 @@
 //! Work queues that seem not to work: what a gateway sees of them, and what it does about them.
 
 use tenaz_core::limits::SILENCE_NOTE_MS;
-use tenaz_core::{Fact, Probe, QueueAction, QueueEvent, Sighting, Witness};
+use tenaz_core::{Fact, Probe, QueueAction, QueueEvent, QueueSilence, Sighting, Witness};
 
 use super::Desk;
 use crate::broker::{ControlEntry, Envelope, Job};
@@ -18,9 +18,9 @@ impl Desk {
         self.watch.handle(&name(job, wave), QueueEvent::Confirmed, at.now_ms);
     }
 
-    /// A queue has refused a chunk.
-    pub(super) fn queue_refused(&mut self, job: Job, wave: usize, at: &mut Surroundings<'_>) {
-        let Some(sighting) = sighting(job, wave, at) else { return };
+    /// A queue has refused a chunk that was sent in this round of its silence.
+    pub(super) fn queue_refused(&mut self, (job, wave): (Job, usize), round: u32, at: &mut Surroundings<'_>) {
+        let sighting = sighting(job, wave, round, at);
         let refused = QueueEvent::Refused { sighting: sighting.clone(), waiting: at.broker.waiting(job, wave) };
         let action = self.watch.handle(&name(job, wave), refused, at.now_ms);
         self.do_about(job, wave, sighting, action, at);
@@ -31,17 +31,17 @@ impl Desk {
         if !at.base.is_served(at.broker) || at.now < at.blocked_until || at.mutation == Mutation::NoQueueMend {
             return;
         }
-        let waiting: Vec<(Job, usize, u64)> = self.tasks.values().filter_map(|task| task.waits_for_queue(at)).collect();
-        for (job, wave, since_ms) in waiting {
+        let waiting: Vec<_> = self.tasks.values().filter_map(|task| task.waits_for_queue(at)).collect();
+        for (queue, round, since_ms) in waiting {
             let ms = at.now_ms.saturating_sub(since_ms) / SILENCE_NOTE_MS * SILENCE_NOTE_MS;
             if ms > 0 {
-                self.queue_waited(job, wave, ms, at);
+                self.queue_waited(queue, round, ms, at);
             }
         }
     }
 
-    fn queue_waited(&mut self, job: Job, wave: usize, ms: u64, at: &mut Surroundings<'_>) {
-        let Some(sighting) = sighting(job, wave, at) else { return };
+    fn queue_waited(&mut self, (job, wave): (Job, usize), round: u32, ms: u64, at: &mut Surroundings<'_>) {
+        let sighting = sighting(job, wave, round, at);
         let waited = QueueEvent::Waited { sighting: sighting.clone(), ms };
         let action = self.watch.handle(&name(job, wave), waited, at.now_ms);
         self.do_about(job, wave, sighting, action, at);
@@ -56,7 +56,7 @@ impl Desk {
         action: Option<QueueAction>,
         at: &mut Surroundings<'_>,
     ) {
-        let Sighting { by, recorded, confirmed_chunks } = sighting;
+        let Sighting { by, recorded, confirmed_chunks, .. } = sighting;
         match action {
             Some(QueueAction::Reconnect) if at.mutation != Mutation::NoGiveUp => {
                 at.trace.note(format_args!("  an empty queue refuses messages"));
@@ -90,7 +90,10 @@ impl Desk {
                 if held > 0 {
                     at.checks.broken(format!("a work queue was deleted with {held} confirmed chunks in it"));
                 }
+                note(job, Fact::QueueCleared { wave: wave as u16, round: QueueAction::after(round) }, at);
                 self.queue_confirmed(job, wave, at);
+                // Whoever waits for the old queue's confirm need not wait until it is overdue.
+                at.base.gives_session_up = true;
             }
             Some(QueueAction::Clear { round }) => note(job, Fact::QueueCleared { wave: wave as u16, round }, at),
             _ => {}
@@ -99,10 +102,15 @@ impl Desk {
 }
 
 /// A queue that did not do what it should, with what is known of it.
-fn sighting(job: Job, wave: usize, at: &Surroundings<'_>) -> Option<Sighting> {
-    let recorded = at.base.jobs.get(&job)?.control.facts.queue_silence(wave as u16);
+fn sighting(job: Job, wave: usize, sent_in_round: u32, at: &Surroundings<'_>) -> Sighting {
+    let recorded = silence_of(job, wave, at);
     let by = Witness { member: at.base.member, epoch: at.base.epoch };
-    Some(Sighting { by, recorded, confirmed_chunks: confirmed_chunks(job, wave, at) })
+    Sighting { by, recorded, confirmed_chunks: confirmed_chunks(job, wave, at), sent_in_round }
+}
+
+/// What the control log says of a queue's silence.
+pub(super) fn silence_of(job: Job, wave: usize, at: &Surroundings<'_>) -> QueueSilence {
+    at.base.jobs.get(&job).map(|booked| booked.control.facts.queue_silence(wave as u16)).unwrap_or_default()
 }
 
 /// Chunks of a wave that any gateway was told were stored.

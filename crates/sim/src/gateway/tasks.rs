@@ -5,7 +5,7 @@ use tenaz_core::{
     Source, TableId,
 };
 
-use super::queues::touch;
+use super::queues::{silence_of, touch};
 use super::{Answer, Ask, Desk, RequestId};
 use crate::broker::{ChunkCopy, ControlEntry, Envelope, Job, PublishId};
 use crate::mutation::Mutation;
@@ -25,6 +25,8 @@ pub(super) struct Task {
     stage: Stage,
     /// What was published and is not confirmed, and when.
     published: Option<(PublishId, u64)>,
+    /// The round of its queue's silence in which that was.
+    sent_in_round: u32,
     /// When it last got on.
     since_ms: u64,
     /// Not before this time.
@@ -65,7 +67,7 @@ struct ChunkTask {
 
 impl Task {
     fn new(job: Job, stage: Stage, now_ms: u64) -> Self {
-        Self { job, stage, published: None, since_ms: now_ms, not_before_ms: 0 }
+        Self { job, stage, published: None, sent_in_round: 0, since_ms: now_ms, not_before_ms: 0 }
     }
 
     /// Whether it can go on without an answer of the broker.
@@ -87,11 +89,17 @@ impl Task {
         self.published = None;
     }
 
-    /// The queue whose confirm it waits for, and since when.
-    pub(super) fn waits_for_queue(&self, at: &Surroundings<'_>) -> Option<(Job, usize, u64)> {
+    /// The queue whose confirm it waits for, the round of its silence in which it began to wait, and since when.
+    pub(super) fn waits_for_queue(&self, at: &Surroundings<'_>) -> Option<((Job, usize), u32, u64)> {
+        let (_, since_ms) = self.published?;
+        Some((self.offers_to(at)?, self.sent_in_round, since_ms))
+    }
+
+    /// The queue that it puts a chunk into.
+    fn offers_to(&self, at: &Surroundings<'_>) -> Option<(Job, usize)> {
         let (Stage::Chunk(chunk) | Stage::File { chunk: Some(chunk), .. }) = &self.stage else { return None };
-        let (_, since_ms) = self.published.filter(|_| chunk.step == IntakeStep::Offer)?;
-        Some((self.job, at.job(self.job).scenario.wave_of(chunk.table), since_ms))
+        let wave = || (self.job, at.job(self.job).scenario.wave_of(chunk.table));
+        (chunk.step == IntakeStep::Offer).then(wave)
     }
 }
 
@@ -285,6 +293,7 @@ impl Desk {
         self.sent.insert(sent, id);
         if let Some(task) = self.tasks.get_mut(&id) {
             task.published = Some((sent, at.now_ms));
+            task.sent_in_round = task.offers_to(at).map_or(0, |(job, wave)| silence_of(job, wave, at).round());
         }
     }
 
@@ -307,7 +316,7 @@ impl Desk {
             task.since_ms = now_ms;
         }
         let wave = |chunk: &ChunkTask| at.setup.jobs[job].scenario.wave_of(chunk.table);
-        let mut full_wave = None;
+        let (mut full_wave, round) = (None, task.sent_in_round);
         let mut confirmed_wave = None;
         let answer = match (&mut task.stage, is_accepted) {
             (Stage::Creating, true) => {
@@ -363,7 +372,7 @@ impl Desk {
             self.queue_confirmed(job, wave, at);
         }
         if let Some(wave) = full_wave {
-            self.queue_refused(job, wave, at);
+            self.queue_refused((job, wave), round, at);
             self.file_is_full(id, at);
         }
     }

@@ -57,6 +57,10 @@ impl Part {
                 let hint = Hint::Arrived(log, body.clone());
                 (Input::Arrived { log, reading, offset, header, body, permit }, hint)
             }
+            (Input::Attempted { source, mut by }, Mutation::CompanyIgnored) => {
+                by.alone |= by.member != at.base.member;
+                (Input::Attempted { source, by }, Hint::Nothing)
+            }
             (input, _) => (input, Hint::Nothing),
         }
     }

@@ -20,7 +20,7 @@ mod worker;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use tenaz_core::{Claim, End, Finished, Input, JobDriver, JobFacts, JobSeat, Log, NotePlace, Tag};
+use tenaz_core::{Claim, Clearance, End, Finished, Input, JobDriver, JobFacts, JobSeat, Log, NotePlace, Tag};
 
 use crate::broker::{Job, PublishId};
 use crate::engine::{Finding, SimEngine};
@@ -112,6 +112,18 @@ impl Part {
         self.driver.under_way()
     }
 
+    /// Takes its place beside the other jobs of the process.
+    pub(crate) fn take_place(&mut self, at: &mut Surroundings<'_>) {
+        let clearance = at.join_isolation(self.job);
+        self.cleared(clearance, at);
+    }
+
+    /// What may be begun has changed.
+    pub(crate) fn cleared(&mut self, clearance: Clearance, at: &mut Surroundings<'_>) {
+        at.trace.note(format_args!("  job {}: {clearance:?}", self.job));
+        self.handle(Input::Cleared(clearance), at);
+    }
+
     /// The process has a new connection.
     pub(crate) fn connected(&mut self, at: &mut Surroundings<'_>) {
         self.heard(at);
@@ -152,6 +164,7 @@ impl Part {
             self.finished.clear();
         }
         self.unconfirmed.retain(|_, sent| !sent.belongs_to_task());
+        self.take_place(at);
         if at.base.connection.is_some() {
             self.handle(Input::Connected, at);
         }
@@ -187,6 +200,7 @@ impl Part {
                 self.carry_out(effect, at);
             }
         }
+        at.report_exposure(self.job, self.driver.exposure());
     }
 
     /// The facts of the job, as far as the process has read them.

@@ -158,6 +158,7 @@ impl Parts {
                 || (self.kind == WorkerKind::OtherPlan && at.mutation == Mutation::OtherPlanServes);
             if is_open && can_serve && !self.is_leaving && !self.jobs.contains_key(&job) {
                 let mut part = Part::new(job, at);
+                part.take_place(at);
                 if at.base.connection.is_some() {
                     part.connected(at);
                 }
@@ -178,6 +179,14 @@ impl Parts {
                     }
                 }
             }
+        }
+    }
+
+    /// A part hears what it may begin.
+    pub(crate) fn hear_clearance(&mut self, at: &mut Surroundings<'_>) {
+        let Some((job, clearance)) = at.next_cleared() else { return };
+        if let Some(part) = self.jobs.get_mut(&job) {
+            part.cleared(clearance, at);
         }
     }
 
@@ -250,6 +259,7 @@ impl Parts {
 
 fn leave_job(job: Job, at: &mut Surroundings<'_>) {
     at.trace.note(format_args!("  job {job} is over here"));
+    at.leave_isolation(job);
     if let Some(connection) = at.base.connection {
         at.broker.leave_job(connection, job);
     }

@@ -117,6 +117,7 @@ impl World {
                 let pick = self.rng.next_u64() as usize;
                 self.with_part(slot, job, |part, at| part.hand_in_finished(pick % part.finished(), at));
             }
+            Step::HearClearance(slot) => self.with_worker(slot, |parts, at| parts.hear_clearance(at)),
             Step::Rejoin(slot, job) => self.with_part(slot, job, |part, at| part.rejoin(at)),
             Step::Leave(slot) => self.leave(slot),
             Step::Connect(slot) => self.with_worker(slot, |parts, at| parts.connect(at)),

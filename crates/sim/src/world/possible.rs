@@ -73,6 +73,7 @@ impl World {
                 part.has_stood_back() && self.now >= self.full_disks[slot] && mutation != Mutation::NoRejoin;
             steps.extend(can_rejoin.then_some(Step::Rejoin(slot, job)));
         }
+        steps.extend(worker.base.has_cleared().then_some(Step::HearClearance(slot)));
         steps.extend(worker.can_leave().then_some(Step::Leave(slot)));
         let lost = worker.has_lost_session(&self.broker, mutation);
         if !self.process_steps(slot, &worker.base, is_up, lost, steps) {

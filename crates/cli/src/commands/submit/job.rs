@@ -56,10 +56,8 @@ pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) 
         chunk_bytes: args.chunk_size.map(|bytes| bytes as u64),
         files: files.clone(),
     };
-    // Made once: however often and wherever the request is repeated, it makes one job.
-    let key = random_key();
     let asked = Arc::clone(gateways);
-    let made = Background::start(move || Ok(asked.create(&request, &key)?)).wait(gateways)?;
+    let made = Background::start(move || Ok(asked.create(&request, random_key)?)).wait(gateways)?;
     screen.say(&format!("job {}: {} in {} files", made.job, HumanBytes(data_bytes), files.len()));
     let tables = in_order(tables, &made.tables, gateways)?;
     let upload = tables.into_iter().map(|table| Wanted { table, missing: None }).collect();

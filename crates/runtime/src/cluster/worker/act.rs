@@ -56,8 +56,12 @@ impl JobActor {
         if let Ticket::Task(Work::Inner(stage, partition, _)) = step.ticket {
             tracing::debug!(job = %self.card.id, stage = stage.0, partition = partition.0, "a task is queued");
         }
-        let (engine, done) = (Arc::clone(&self.engine), self.done.clone());
-        self.pool.run(move || drop(done.send(Done::Ran(step.run(&engine)))));
+        let (engine, done, place) = (Arc::clone(&self.engine), self.done.clone(), Arc::clone(&self.place));
+        self.pool.run(move || {
+            // An actor that is gone does not wait for it.
+            let _ = done.send(Done::Ran(step.run(&engine)));
+            drop(place);
+        });
     }
 
     fn read(&mut self, log: Log, from: u64, number: u64) {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use tenaz_cluster::limits::BEAT_EVERY;
 use tenaz_cluster::{ChunkHeader, JobSpec, LogMessage, Session};
 use tenaz_core::{
-    Classified, FaultClass, Finished, Input, JobCard, JobDriver, JobFacts, JobSeat, Log, Note, NotePlace, Source,
-    StallSigns, StallVerdict, Tag, Ticket, Work,
+    Classified, Clearance, FaultClass, Finished, Input, JobCard, JobDriver, JobFacts, JobSeat, Log, Note, NotePlace,
+    Source, StallSigns, StallVerdict, Tag, Ticket, Work,
 };
 use tenaz_rabbit::{Acker, Delivery};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::Shop;
 use super::chunk::chunk_header;
 use super::engine::ClusterEngine;
+use super::isolation::RoomPlace;
 use super::pool::JobPool;
 use super::reading::{Feed, Reader, Reading};
 use super::unserved::{Unable, look_on};
@@ -68,6 +69,8 @@ pub(super) struct JobActor {
     pub(super) engine: Arc<ClusterEngine>,
     pub(super) driver: JobDriver<ClusterEngine>,
     pub(super) pool: JobPool,
+    /// Its place beside the other jobs.
+    pub(super) place: Arc<RoomPlace>,
     pub(super) session: Option<Arc<Session>>,
     pub(super) readers: BTreeMap<Log, Reader>,
     pub(super) consumers: BTreeMap<usize, Reader>,
@@ -133,9 +136,11 @@ impl JobActor {
         shop.metrics.jobs_running.inc();
         let (readings, mut incoming) = mpsc::channel(8);
         let (done, mut dones) = mpsc::unbounded_channel();
+        let (place, mut cleared) = shop.room.enter();
         let mut actor = Self {
             driver: JobDriver::new(shop.membership.me(), engine.rows.topology.clone(), life),
             pool: shop.pool.of_job(&card.id),
+            place,
             session: None,
             readers: BTreeMap::new(),
             consumers: BTreeMap::new(),
@@ -156,13 +161,22 @@ impl JobActor {
             card,
             engine,
         };
-        actor.work(&mut incoming, &mut dones).await;
+        // Before anything is begun.
+        if let Some(clearance) = cleared.recv().await {
+            actor.handle(Input::Cleared(clearance));
+        }
+        actor.work(&mut incoming, &mut dones, &mut cleared).await;
         let (taken_bytes, sent_bytes) = (actor.taken_bytes, actor.sent_bytes);
         tracing::info!(job = %actor.card.id, taken_bytes, sent_bytes, "the job is over for this worker");
         actor.stood_back.take().map_or(Parting::Over, Parting::StoodBack)
     }
 
-    async fn work(&mut self, incoming: &mut mpsc::Receiver<Reading>, dones: &mut mpsc::UnboundedReceiver<Done>) {
+    async fn work(
+        &mut self,
+        incoming: &mut mpsc::Receiver<Reading>,
+        dones: &mut mpsc::UnboundedReceiver<Done>,
+        cleared: &mut mpsc::UnboundedReceiver<Clearance>,
+    ) {
         let shop = Arc::clone(&self.shop);
         let Some(mut changes) = shop.book.changes_of(&self.card.id) else { return };
         let mut members = shop.membership.changes();
@@ -184,6 +198,7 @@ impl JobActor {
                 session = next_session(&shop, session) => self.change_session(session),
                 Some(reading) = incoming.recv() => self.take_reading(reading),
                 Some(done) = dones.recv() => self.take_done(done),
+                Some(clearance) = cleared.recv() => self.handle(Input::Cleared(clearance)),
                 changed = changes.changed() => {
                     if changed.is_err() {
                         return;
@@ -325,6 +340,7 @@ impl JobActor {
         // A job that is gone from the book is over, and nobody waits for what is left of it.
         let effects = self.shop.book.view(&self.card.id, |view| drive(&view.facts)).flatten();
         effects.into_iter().flatten().for_each(|effect| self.carry_out(effect));
+        self.place.report(self.driver.exposure());
     }
 
     fn drain(&mut self) {

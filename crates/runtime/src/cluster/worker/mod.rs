@@ -16,6 +16,7 @@ mod board;
 mod chunk;
 mod engine;
 mod fault;
+mod isolation;
 mod pool;
 mod reading;
 mod unserved;
@@ -38,6 +39,7 @@ pub use fault::Faults;
 use actor::Joined;
 use actors::Actors;
 use board::Board;
+use isolation::SharedRoom;
 use pool::Pool;
 
 /// How a worker works. None of it changes an answer.
@@ -80,6 +82,8 @@ struct Shop {
     membership: Arc<Membership>,
     board: Arc<Board>,
     pool: Pool,
+    /// What jobs may begin beside each other.
+    room: SharedRoom,
     budget: Arc<Budget>,
     settings: WorkerSettings,
     vitals: Arc<Vitals>,
@@ -129,6 +133,7 @@ impl Worker {
         tracing::info!(member = %membership.me(), threads = settings.threads, "the worker is ready");
         let shop = Arc::new(Shop {
             pool: Pool::new(settings.threads, metrics.queue_depth.clone()),
+            room: SharedRoom::default(),
             budget: Budget::new(settings.memory_bytes, settings.temp_dir.clone()),
             link,
             book,

@@ -8,15 +8,16 @@ use tenaz_sim::{Fault, Options, Plan, SHAPES, Shape};
 pub(crate) const HELP: &str = "\
 Simulates workers, client and broker of a job, and lets things go wrong at chosen steps.
 
-Usage: tenaz-sim --seeds N [--from S] [--jobs J] [--for TIME] [--shape SHAPE]
+Usage: tenaz-sim --seeds N [--from S] [--jobs J] [--for TIME] [--shape SHAPE] [--beside-poison]
            run N seeds, the first of which is S (default 0), on J threads (default 2), for at most TIME (30s, 30m, 8h);
            without --seeds as many as TIME allows
        tenaz-sim --pairs SHAPE [--seed S] [--jobs J] [--for TIME]
            every pair of faults within 100 steps of each other in a small job, or as many of them as TIME allows
-       tenaz-sim --seed S [--shape SHAPE] [--faults LIST | --plan LIST]
+       tenaz-sim --seed S [--shape SHAPE] [--beside-poison] [--faults LIST | --plan LIST]
            run one seed and print its trace and verdict; LIST is STEP:FAULT[:SLOT][:STEPS],...
            instead of the seed's own faults (--faults), or in a small job (--plan)
 
+--beside-poison: two jobs, the first of which has a task that kills whoever runs it
 SHAPE: aggregate, dimension, join, filter, chain, innerbroadcast, twoqueries, waves
 Exit code: 0 all is well, 1 a rule was broken, 2 usage.
 ";
@@ -60,6 +61,7 @@ struct Given {
     pairs: Option<Shape>,
     faults: Option<Plan>,
     plan: Option<Plan>,
+    beside_poison: bool,
 }
 
 /// What the words ask for.
@@ -78,6 +80,7 @@ pub(crate) fn parse(words: &[String]) -> Result<Command, String> {
             "--shape" => given.shape = Some(shape(text()?)?),
             "--pairs" => given.pairs = Some(shape(text()?)?),
             "--faults" => given.faults = Some(plan(text()?)?),
+            "--beside-poison" => given.beside_poison = true,
             "--plan" => given.plan = Some(plan(text()?)?),
             _ => return Err(format!("{word:?} is not an option")),
         }
@@ -89,7 +92,7 @@ impl Given {
     fn command(self) -> Result<Command, String> {
         let extent = Extent { threads: self.threads.unwrap_or(2).clamp(1, 256) as usize, time: self.time };
         let seed = self.seed.unwrap_or_default();
-        let options = Options { seed, shape: self.shape, ..Options::default() };
+        let options = Options { seed, shape: self.shape, beside_poison: self.beside_poison, ..Options::default() };
         match (self.pairs, self.seeds, self.seed) {
             (Some(shape), None, _) => Ok(Command::Pairs { shape, seed: self.seed.unwrap_or(1), extent }),
             (None, None, Some(_)) => {
