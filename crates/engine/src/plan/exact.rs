@@ -15,7 +15,9 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Union, cast, lit};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, Values, cast, lit,
+};
 
 use super::alike::alike;
 use super::row_order::same_rows;
@@ -41,10 +43,16 @@ pub(super) fn exact(plan: LogicalPlan) -> Result<LogicalPlan> {
         // What is below may have other types now.
         node.map_data(|node| match node {
             LogicalPlan::Union(union) => union_of_floats(union)?.recompute_schema(),
+            LogicalPlan::Values(values) => retyped(values),
             node => node.recompute_schema(),
         })
     })?;
     Ok(plan.data)
+}
+
+/// VALUES whose columns have the types of what stands in them now.
+pub(super) fn retyped(values: Values) -> Result<LogicalPlan> {
+    LogicalPlanBuilder::values(values.values)?.build()
 }
 
 /// Columns of decimals become floats where one of the others has floats.

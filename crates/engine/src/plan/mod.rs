@@ -31,6 +31,7 @@ mod offered;
 mod order;
 mod provider;
 mod pure;
+mod required_orders;
 mod row_order;
 mod session;
 mod similar;
@@ -42,6 +43,7 @@ mod subquery;
 mod subquery_value;
 mod text;
 mod top;
+mod window_keys;
 mod window_order;
 
 use std::collections::BTreeSet;
