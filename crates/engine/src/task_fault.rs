@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn class(error: DataFusionError) -> FaultClass {
-        Error::Query { queries: "q1".to_owned(), source: error.context("while running") }.class()
+        Error::Query { queries: "q1".to_owned(), cause: error.context("while running") }.class()
     }
 
     #[test]

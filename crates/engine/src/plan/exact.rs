@@ -92,7 +92,7 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::TryCast(cast) if loses(&cast.expr, cast.field.data_type()) => return Ok(Transformed::yes(kept(expr))),
         _ => {}
     }
-    let mut any = false;
+    let mut any = round_as_planned(&mut expr, schema);
     for exprs in alike(&mut expr) {
         any |= make_floats(exprs, schema)?;
     }
@@ -108,6 +108,31 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::yes(multiply(*left, *right)))
         }
         expr => Ok(if any { Transformed::yes(expr) } else { Transformed::no(expr) }),
+    }
+}
+
+/// Rounding of decimals, with a type that stays. DataFusion takes the digits of `round(x, 1)` from a literal of 32 bits, which it has only
+/// after it has decided what the result is compared with. `ceil(0.3)` has one digit more before the point than 0.3.
+fn round_as_planned(expr: &mut Expr, schema: &DFSchema) -> bool {
+    let Expr::ScalarFunction(call) = expr else { return false };
+    let digits = call.args.first().and_then(|of| match of.get_type(schema) {
+        Ok(DataType::Decimal128(precision, scale)) => Some((precision, scale)),
+        _ => None,
+    });
+    let Some((precision, scale)) = digits else { return false };
+    match (call.func.name(), &mut call.args[..]) {
+        ("round", [_, Expr::Literal(places, _)]) => match places {
+            ScalarValue::Int64(Some(n)) if i32::try_from(*n).is_ok() => {
+                *places = ScalarValue::Int32(i32::try_from(*n).ok());
+                true
+            }
+            _ => false,
+        },
+        ("ceil" | "floor", [of]) if precision < 38 && scale > 0 => {
+            *of = cast(std::mem::take(of), DataType::Decimal128(precision + 1, scale));
+            true
+        }
+        _ => false,
     }
 }
 

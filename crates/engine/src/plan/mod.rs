@@ -40,6 +40,7 @@ pub(crate) mod source;
 mod sql;
 mod statement;
 mod subquery;
+mod subquery_names;
 mod subquery_value;
 mod text;
 mod top;
@@ -61,6 +62,7 @@ use crate::workload::Workload;
 use needs::{Need, needs};
 
 pub(crate) use cut::merges_in_any_order;
+pub(crate) use fallible::can_fail;
 pub(crate) use session::config as session_config;
 pub use text::{needs_quotes, split_queries};
 

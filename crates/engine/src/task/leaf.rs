@@ -13,6 +13,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
+use super::failing::named_failures;
 use super::fast::faster;
 use super::run::{MergeShare, run_plan, task_config, task_context};
 use super::{EdgeInput, TaskOutput};
@@ -96,7 +97,8 @@ impl LeafRunner {
         let stages = scan.leaves.iter().map(|&id| {
             let stage = plan.stage(id);
             let (queries, edge) = (plan.queries_behind(id), stage.edge.clone());
-            let instance = Instance { plan: faster(reset_plan_states(Arc::clone(&stage.plan))?)?, runs: 0 };
+            let plan = named_failures(faster(reset_plan_states(Arc::clone(&stage.plan))?)?)?;
+            let instance = Instance { plan, runs: 0 };
             Ok(LeafStage { id, queries, edge, instance: Mutex::new(instance) })
         });
         Ok(Self {
@@ -122,7 +124,7 @@ impl LeafRunner {
             let ran = run_plan(&stage.plan()?, &context, |batch| {
                 output.add(stage.id, &stage.edge, Partition(0), input.source, batch)
             });
-            ran.map_err(|source| Error::Query { queries: stage.queries.clone(), source })?;
+            ran.map_err(|cause| Error::Query { queries: stage.queries.clone(), cause })?;
         }
         Ok(output)
     }
