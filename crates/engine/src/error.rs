@@ -1,3 +1,4 @@
+use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use tenaz_core::{Classified, FaultClass};
 
@@ -64,19 +65,25 @@ pub enum Error {
     Csv(#[from] tenaz_csv::Error),
     /// A task failed while computing.
     #[error("{}", plain(.0))]
-    Task(#[from] DataFusionError),
+    Task(DataFusionError),
     /// A task of these queries failed while computing.
-    #[error("{queries}: {}", plain(.source))]
+    #[error("{queries}: {}", plain(.cause))]
     Query {
         /// The names of the queries that need what it computes.
         queries: String,
-        /// What went wrong.
-        source: DataFusionError,
+        /// What went wrong. It is no `source`: whoever shows errors with their sources would say the same twice.
+        cause: DataFusionError,
     },
 }
 
-impl From<datafusion::arrow::error::ArrowError> for Error {
-    fn from(error: datafusion::arrow::error::ArrowError) -> Self {
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Self {
+        Self::Task(error)
+    }
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Self {
         Self::Task(DataFusionError::from(error))
     }
 }
@@ -85,7 +92,7 @@ impl Error {
     /// What went wrong, without the names of the queries that it concerns.
     pub fn reason(&self) -> String {
         match self {
-            Self::Query { source, .. } => plain(source),
+            Self::Query { cause, .. } => plain(cause),
             other => other.to_string(),
         }
     }
@@ -93,7 +100,7 @@ impl Error {
     /// Whether a task needed more memory than it may have.
     pub fn is_out_of_memory(&self) -> bool {
         match self {
-            Self::Task(error) | Self::Query { source: error, .. } => is_out_of_memory(error),
+            Self::Task(error) | Self::Query { cause: error, .. } => is_out_of_memory(error),
             _ => false,
         }
     }
@@ -108,13 +115,16 @@ impl Classified for Error {
             Self::Unreadable { source, .. } => FaultClass::of_system_error(source, FaultClass::Query),
             Self::Shape(error) => error.class(),
             Self::Csv(error) => error.class(),
-            Self::Task(error) | Self::Query { source: error, .. } => class_of_task_error(error),
+            Self::Task(error) | Self::Query { cause: error, .. } => class_of_task_error(error),
         }
     }
 }
 
 /// DataFusion's error without its own wrapping words, backtraces and requests to file a bug with that project.
 pub(crate) fn plain(error: &DataFusionError) -> String {
+    if let Some(text) = about_value(error, String::new) {
+        return text;
+    }
     let text = error.strip_backtrace();
     let text = text.split("\n\nbacktrace").next().unwrap_or(&text);
     let text = text.split("\nThis issue was likely caused by a bug").next().unwrap_or(text);
@@ -134,4 +144,31 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
         text = rest;
     }
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+}
+
+/// An error about a value that an expression cannot take, in our words: what it is, its place, and what to write instead. `None` for any
+/// other error.
+pub(crate) fn about_value(error: &DataFusionError, place: impl FnOnce() -> String) -> Option<String> {
+    const TRY_CAST: &str = "; TRY_CAST gives null instead";
+    let (what, cure) = match error.find_root() {
+        DataFusionError::Execution(text) => (text.clone(), ""),
+        DataFusionError::ArrowError(error, _) => match error.as_ref() {
+            ArrowError::DivideByZero => ("division by zero".to_owned(), "; divide by NULLIF(…, 0) to get null instead"),
+            ArrowError::ArithmeticOverflow(text) => {
+                (format!("a number is too large: {text}"), "; cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
+            }
+            ArrowError::CastError(text) => (in_sentence(text), TRY_CAST),
+            ArrowError::ParseError(text) => (in_sentence(text), TRY_CAST),
+            ArrowError::ComputeError(text) | ArrowError::InvalidArgumentError(text) => (in_sentence(text), ""),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some(format!("{what}{}{cure}", place()))
+}
+
+/// A text with a small first letter.
+fn in_sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
 }

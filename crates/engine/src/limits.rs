@@ -14,5 +14,9 @@ pub const RUNS_PER_INSTANCE: usize = 128;
 pub const PROBE_ROWS: usize = 2048;
 /// It does not if so many of them are groups of their own. Among more rows more are alike, so this is nearly all.
 pub const PROBE_SHARE: f64 = 0.98;
+/// Columns whose values are shown where an expression fails.
+pub const SHOWN_VALUES: usize = 6;
+/// Characters of an expression or of a value that are shown there.
+pub const SHOWN_CHARACTERS: usize = 160;
 /// An aggregation in memory holds at most so many times the bytes of its input.
 pub const GROUPS_PER_INPUT: usize = 4;

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn class(error: DataFusionError) -> FaultClass {
-        Error::Query { queries: "q1".to_owned(), source: error.context("while running") }.class()
+        Error::Query { queries: "q1".to_owned(), cause: error.context("while running") }.class()
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn too_little_memory_is_told_from_a_full_disk() {
         let is_memory =
-            |error: DataFusionError| Error::Query { queries: "q1".to_owned(), source: error }.is_out_of_memory();
+            |error: DataFusionError| Error::Query { queries: "q1".to_owned(), cause: error }.is_out_of_memory();
         let memory = || DataFusionError::ResourcesExhausted("memory".to_owned());
         assert!(is_memory(memory().context("while running")));
         assert!(is_memory(DataFusionError::Shared(Arc::new(memory()))));

@@ -14,6 +14,7 @@
 //! | `median`, `percentile_cont`, `approx_*` | exact; the middle of whole numbers and decimals is a decimal |
 //! | `array_agg`, `string_agg`, `first_value`, `last_value`, `nth_value`, `any_value` | ties in their order are settled by the values; without an order, ascending by the values |
 //! | `sin` … `tanh`, `exp`, `ln`, `log`, `power`, `cbrt`, `sqrt` | floats, the same bits on every machine |
+//! | `nvl(a, b)` | as `coalesce(a, b)`, of any type |
 //! | `md5(text)`, `sha224(text)` … `sha512(text)`, `digest(text, 'sha256')` | digests as hexadecimal text |
 //! | `a / b`, `a * b` of decimals; `SIMILAR TO`; `LIKE … ESCAPE` | put in by the planner (`plan/exact.rs`) |
 //!
@@ -36,6 +37,7 @@ mod kept;
 mod lone_value;
 mod math;
 mod moments;
+mod nvl;
 mod offered;
 mod one_group;
 mod ordered;
@@ -104,6 +106,7 @@ pub fn register(context: &SessionContext) {
     for function in math::all() {
         context.register_udf(ScalarUDF::from(function));
     }
+    context.register_udf(ScalarUDF::from(nvl::Nvl::new()));
     for function in digest::all() {
         context.register_udf(ScalarUDF::from(function));
     }

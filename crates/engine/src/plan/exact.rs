@@ -15,7 +15,9 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, Union, cast, lit};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Union, Values, cast, lit,
+};
 
 use super::alike::alike;
 use super::row_order::same_rows;
@@ -41,10 +43,16 @@ pub(super) fn exact(plan: LogicalPlan) -> Result<LogicalPlan> {
         // What is below may have other types now.
         node.map_data(|node| match node {
             LogicalPlan::Union(union) => union_of_floats(union)?.recompute_schema(),
+            LogicalPlan::Values(values) => retyped(values),
             node => node.recompute_schema(),
         })
     })?;
     Ok(plan.data)
+}
+
+/// VALUES whose columns have the types of what stands in them now.
+pub(super) fn retyped(values: Values) -> Result<LogicalPlan> {
+    LogicalPlanBuilder::values(values.values)?.build()
 }
 
 /// Columns of decimals become floats where one of the others has floats.
@@ -84,7 +92,7 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::TryCast(cast) if loses(&cast.expr, cast.field.data_type()) => return Ok(Transformed::yes(kept(expr))),
         _ => {}
     }
-    let mut any = false;
+    let mut any = round_as_planned(&mut expr, schema);
     for exprs in alike(&mut expr) {
         any |= make_floats(exprs, schema)?;
     }
@@ -100,6 +108,31 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::yes(multiply(*left, *right)))
         }
         expr => Ok(if any { Transformed::yes(expr) } else { Transformed::no(expr) }),
+    }
+}
+
+/// Rounding of decimals, with a type that stays. DataFusion takes the digits of `round(x, 1)` from a literal of 32 bits, which it has only
+/// after it has decided what the result is compared with. `ceil(0.3)` has one digit more before the point than 0.3.
+fn round_as_planned(expr: &mut Expr, schema: &DFSchema) -> bool {
+    let Expr::ScalarFunction(call) = expr else { return false };
+    let digits = call.args.first().and_then(|of| match of.get_type(schema) {
+        Ok(DataType::Decimal128(precision, scale)) => Some((precision, scale)),
+        _ => None,
+    });
+    let Some((precision, scale)) = digits else { return false };
+    match (call.func.name(), &mut call.args[..]) {
+        ("round", [_, Expr::Literal(places, _)]) => match places {
+            ScalarValue::Int64(Some(n)) if i32::try_from(*n).is_ok() => {
+                *places = ScalarValue::Int32(i32::try_from(*n).ok());
+                true
+            }
+            _ => false,
+        },
+        ("ceil" | "floor", [of]) if precision < 38 && scale > 0 => {
+            *of = cast(std::mem::take(of), DataType::Decimal128(precision + 1, scale));
+            true
+        }
+        _ => false,
     }
 }
 

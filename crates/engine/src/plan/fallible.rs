@@ -45,7 +45,7 @@ const SURE_OF_FIRST: [&str; 11] = [
 ];
 
 /// Whether an expression of a plan can fail.
-pub(super) fn can_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
+pub(crate) fn can_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     let type_of = |expr: &Arc<dyn PhysicalExpr>| expr.data_type(schema).ok();
     let literal = |expr: &Arc<dyn PhysicalExpr>| expr.downcast_ref::<Literal>().map(|l| l.value().clone());
     let fails = if let Some(binary) = expr.downcast_ref::<PhysicalBinary>() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, JoinType, Result, plan_err};
+use datafusion::logical_expr::expr::InSubquery;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
@@ -67,9 +68,14 @@ fn checked(expr: Expr) -> Result<Expr> {
 fn filtered(filter: Filter) -> Result<LogicalPlan> {
     let schema = Arc::clone(filter.input.schema());
     let conditions = split_conjunction_owned(filter.predicate).into_iter().map(|condition| match condition {
-        Expr::Not(inner) if matches!(*inner, Expr::Exists(_) | Expr::InSubquery(_)) => {
-            Ok(Expr::Not(Box::new(with_one_row(*inner, &schema)?)))
-        }
+        Expr::Not(inner) => match *inner {
+            Expr::Exists(_) => Ok(Expr::Not(Box::new(with_one_row(*inner, &schema)?))),
+            Expr::InSubquery(mut within) => {
+                within.negated = !within.negated;
+                condition_value(Expr::InSubquery(within), &schema)
+            }
+            inner => condition_value(Expr::Not(Box::new(inner)), &schema),
+        },
         condition => condition_value(condition, &schema),
     });
     let predicate = conjunction(conditions.collect::<Result<Vec<_>>>()?);
@@ -81,6 +87,9 @@ fn filtered(filter: Filter) -> Result<LogicalPlan> {
 
 fn condition_value(condition: Expr, schema: &DFSchema) -> Result<Expr> {
     match condition {
+        Expr::InSubquery(ref within) if within.negated && !is_anti_join(within) => {
+            condition.transform_up(|e| value_of(e, schema)).data()
+        }
         Expr::Exists(_) | Expr::InSubquery(_) => with_one_row(condition, schema),
         Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
             let (left, right) = (positive(*left, schema)?, positive(*right, schema)?);
@@ -90,10 +99,16 @@ fn condition_value(condition: Expr, schema: &DFSchema) -> Result<Expr> {
     }
 }
 
+/// Whether DataFusion's join for NOT IN minds nulls: it does where it has one key, so not where the subquery asks for columns of the
+/// query around it, nor where a constant is looked for.
+fn is_anti_join(within: &InSubquery) -> bool {
+    !within.expr.column_refs().is_empty() && within.subquery.outer_ref_columns.is_empty()
+}
+
 /// A part of a condition for which unknown is as good as false.
 fn positive(part: Expr, schema: &DFSchema) -> Result<Expr> {
     match &part {
-        Expr::InSubquery(within) if within.negated => value_of(part, schema).data(),
+        Expr::InSubquery(within) if within.negated => part.transform_up(|e| value_of(e, schema)).data(),
         _ => condition_value(part, schema),
     }
 }

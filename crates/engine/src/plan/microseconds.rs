@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Union, cast};
 
 use super::alike::{alike, compares};
+use super::exact::retyped;
 
 /// The type of times without a zone.
 const TIME: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
@@ -36,6 +37,7 @@ pub(super) fn microseconds(plan: LogicalPlan) -> Result<LogicalPlan> {
         // What is below may have other types now.
         node.map_data(|node| match node {
             LogicalPlan::Union(union) => union_of_times(union)?.recompute_schema(),
+            LogicalPlan::Values(values) => retyped(values),
             node => node.recompute_schema(),
         })
     })?;
@@ -49,6 +51,11 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         expr => expr,
     };
     match &mut expr {
+        // A null of VALUES, for which there is no cast.
+        Expr::Literal(ScalarValue::TimestampNanosecond(None, zone), metadata) => {
+            let null = ScalarValue::TimestampMicrosecond(None, zone.take());
+            return Ok(Transformed::yes(Expr::Literal(null, metadata.take())));
+        }
         Expr::Cast(cast) => {
             if let Some(micros) = instead_of_nanos(cast.field.data_type()) {
                 cast.field = Arc::new(cast.field.as_ref().clone().with_data_type(micros));

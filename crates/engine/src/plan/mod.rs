@@ -31,6 +31,7 @@ mod offered;
 mod order;
 mod provider;
 mod pure;
+mod required_orders;
 mod row_order;
 mod session;
 mod similar;
@@ -39,9 +40,11 @@ pub(crate) mod source;
 mod sql;
 mod statement;
 mod subquery;
+mod subquery_names;
 mod subquery_value;
 mod text;
 mod top;
+mod window_keys;
 mod window_order;
 
 use std::collections::BTreeSet;
@@ -59,6 +62,7 @@ use crate::workload::Workload;
 use needs::{Need, needs};
 
 pub(crate) use cut::merges_in_any_order;
+pub(crate) use fallible::can_fail;
 pub(crate) use session::config as session_config;
 pub use text::{needs_quotes, split_queries};
 

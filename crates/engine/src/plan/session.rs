@@ -13,6 +13,7 @@ use super::dear::Planner;
 use super::forget::{ForgetAboveGroupingSets, ForgetBranchConstants, UnionsAsTheyAre};
 use super::guard::{GuardedConditions, ProjectionsAboveFilters, WithoutBarriers};
 use super::provider::WorkloadTable;
+use super::required_orders::RequiredOrders;
 use super::single_distinct;
 use super::top::TopOfEach;
 use super::window_order::TotalWindowOrders;
@@ -64,7 +65,9 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
             "EnsureRequirements" => vec![rule, Arc::new(UnionsAsTheyAre)],
             "ProjectionPushdown" => vec![Arc::new(ProjectionsAboveFilters), rule, Arc::new(WithoutBarriers)],
             // The last one, which checks the plan.
-            "SanityCheckPlan" => vec![Arc::new(GuardedConditions), Arc::new(TotalWindowOrders), rule],
+            "SanityCheckPlan" => {
+                vec![Arc::new(GuardedConditions), Arc::new(TotalWindowOrders), Arc::new(RequiredOrders), rule]
+            },
             _ => vec![rule],
         }
     });

@@ -22,6 +22,8 @@ use super::order::total_orders;
 use super::pure::check_pure;
 use super::statement::parse;
 use super::subquery::guard_scalar_subqueries;
+use super::subquery_names::name_subqueries_apart;
+use super::window_keys::plain_window_keys;
 use crate::Error;
 use crate::workload::{Query, Workload};
 
@@ -67,11 +69,12 @@ async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSq
     }
     check_pure(&logical)?;
     check_offered(&logical)?;
+    let logical = name_subqueries_apart(first_of_each(logical)?)?;
     let logical = grouping_arguments(exact(microseconds(logical)?)?)?;
-    let logical = hoist_subqueries(first_of_each(guard_filtered_aggregates(logical)?)?)?;
+    let logical = hoist_subqueries(guard_filtered_aggregates(logical)?)?;
     let logical = guard_scalar_subqueries(dear_filters_last(logical)?)?;
     let (logical, has_order) = total_orders(logical)?;
-    let optimized = state.optimize(&logical)?;
+    let optimized = plain_window_keys(state.optimize(&logical)?)?;
     // Only now are the types final: the two sides of a UNION may have had different ones.
     let schema = Arc::new(optimized.schema().as_arrow().clone());
     let physical = state.query_planner().create_physical_plan(&optimized, &state).await?;

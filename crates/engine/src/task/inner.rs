@@ -10,6 +10,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use tenaz_core::{Partition, Source, StageId};
 
+use super::failing::named_failures;
 use super::fast::{faster, spilling};
 use super::run::{MergeShare, run_plan, task_config, task_context};
 use super::{EdgeInput, MemoryEdge, TaskOutput};
@@ -32,13 +33,14 @@ pub fn run_inner(
     let bytes = inputs.values().map(|input| input.bytes()).sum();
     let instance = reset_plan_states(Arc::clone(&task.plan))?;
     let instance = if groups_fit(bytes, env) { faster(instance)? } else { spilling(instance)? };
+    let instance = named_failures(instance)?;
     let config = task_config(session_config(), env, MergeShare::of(&instance));
     let context = task_context(&config, env, Arc::new(EdgeRows(inputs)));
     let source = Source::Task { stage, partition };
     let mut output = TaskOutput::new(partitions);
     let ran = run_plan(&instance, &context, |batch| output.add(stage, &task.edge, Partition(0), source, batch));
-    if let Err(source) = ran {
-        output.fail(stage, Error::Query { queries: plan.queries_behind(stage), source });
+    if let Err(cause) = ran {
+        output.fail(stage, Error::Query { queries: plan.queries_behind(stage), cause });
     }
     Ok(output)
 }

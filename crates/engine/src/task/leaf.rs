@@ -15,6 +15,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
+use super::failing::named_failures;
 use super::fast::faster;
 use super::run::{MergeShare, run_plan, task_config, task_context};
 use super::{EdgeInput, TaskOutput};
@@ -112,7 +113,8 @@ impl LeafRunner {
         let stages = scan.leaves.iter().filter(|id| !without.contains(id)).map(|&id| {
             let stage = plan.stage(id);
             let (queries, edge) = (plan.queries_behind(id), stage.edge.clone());
-            let instance = Instance { plan: faster(reset_plan_states(Arc::clone(&stage.plan))?)?, runs: 0 };
+            let plan = named_failures(faster(reset_plan_states(Arc::clone(&stage.plan))?)?)?;
+            let instance = Instance { plan, runs: 0 };
             Ok(LeafStage { id, queries, edge, instance: Mutex::new(instance) })
         });
         Ok(Self {
@@ -142,8 +144,8 @@ impl LeafRunner {
                 output.drop_rows(stage.id);
                 ran = self.run_alone(stage, &context, input.source, &mut output);
             }
-            if let Err(source) = ran {
-                output.fail(stage.id, Error::Query { queries: stage.queries.clone(), source });
+            if let Err(cause) = ran {
+                output.fail(stage.id, Error::Query { queries: stage.queries.clone(), cause });
             }
         }
         output

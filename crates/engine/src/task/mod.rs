@@ -2,6 +2,7 @@
 //!
 //! A task is a pure function of its rows. It never knows who runs it, nor when, nor how often it was run before.
 
+mod failing;
 mod fast;
 mod inner;
 mod leaf;

@@ -50,12 +50,17 @@ struct Column<'b> {
 
 impl<'b> Cells<'b> {
     pub(super) fn new(batch: &'b RecordBatch) -> io::Result<Self> {
+        Self::of(batch.columns().iter().map(AsRef::as_ref))
+    }
+
+    /// The values of these columns.
+    pub(super) fn of(columns: impl IntoIterator<Item = &'b dyn Array>) -> io::Result<Self> {
         // The options live as long as the program, because the formatter borrows them.
         static OPTIONS: std::sync::OnceLock<FormatOptions<'static>> = std::sync::OnceLock::new();
         let options = OPTIONS.get_or_init(options);
-        let columns = batch.columns().iter().map(|array| {
-            let formatter = ArrayFormatter::try_new(array.as_ref(), options).map_err(super::other)?;
-            Ok(Column { array: array.as_ref(), formatter })
+        let columns = columns.into_iter().map(|array| {
+            let formatter = ArrayFormatter::try_new(array, options).map_err(super::other)?;
+            Ok(Column { array, formatter })
         });
         Ok(Self { columns: columns.collect::<io::Result<_>>()?, text: String::new() })
     }
@@ -67,7 +72,8 @@ impl<'b> Cells<'b> {
     /// The text of a value; `None` for null.
     pub(super) fn get(&mut self, row: usize, column: usize) -> io::Result<Option<&str>> {
         let Column { array, formatter } = &self.columns[column];
-        if array.is_null(row) {
+        // A column of nothing but nulls has no mask that says so.
+        if array.is_null(row) || array.data_type().is_null() {
             return Ok(None);
         }
         if let Some(text) = array.as_string_view_opt() {

@@ -124,7 +124,7 @@ mod tests {
     use std::sync::Arc;
 
     use datafusion::arrow::array::*;
-    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema};
 
     use super::*;
 
@@ -189,6 +189,29 @@ mod tests {
         assert_eq!(written(Format::Ndjson, &batch), json);
         let markdown = written(Format::Markdown, &batch);
         assert!(markdown.contains("| -0.005 | 2023-12-31 23:59:59 | 1970-01-01 | true | 0.5 |"), "{markdown}");
+    }
+
+    #[test]
+    fn nulls_lists_structs_and_maps_are_those_of_json() {
+        let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None]), None]);
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a \"b\""), None]));
+        let inner: ArrayRef = Arc::new(lists.clone());
+        let structs = StructArray::try_from(vec![("t", texts), ("l", inner)]).unwrap();
+        let mut maps = MapBuilder::new(None, StringBuilder::new(), Decimal128Builder::new());
+        maps.keys().append_value("k");
+        maps.values().append_value(5);
+        maps.append(true).unwrap();
+        maps.append(false).unwrap();
+        let batch = batch(vec![
+            ("n", Arc::new(NullArray::new(2)) as ArrayRef),
+            ("l", Arc::new(lists) as ArrayRef),
+            ("s", Arc::new(structs) as ArrayRef),
+            ("m", Arc::new(maps.finish()) as ArrayRef),
+        ]);
+        let json = "{\"n\":null,\"l\":[1,null],\"s\":{\"t\":\"a \\\"b\\\"\",\"l\":[1,null]},\"m\":{\"k\":0.0000000005}}\n\
+                    {\"n\":null,\"l\":null,\"s\":{\"t\":null,\"l\":null},\"m\":null}\n";
+        assert_eq!(written(Format::Ndjson, &batch), json);
+        assert!(written(Format::Csv, &batch).starts_with("n,l,s,m\n,"), "a null is an empty field");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! An entry matches as narrowly as it can: by the kind of difference, by the words of the SQL, by the text of an error. Every run
 //! prints how often each was met.
 
+use super::case::Case;
 use super::judge::{Kind, Opinions};
 use super::tree::Query;
 
@@ -15,13 +16,12 @@ pub enum Whose {
     DataFusion,
     /// DuckDB is wrong, or means something else.
     DuckDb,
-    /// To be mended: an entry that must be gone before a search counts.
-    Temporary,
 }
 
 /// A difference and all that a known one may look at.
 pub struct Finding<'f> {
     pub kind: Kind,
+    pub case: &'f Case,
     pub query: &'f Query,
     /// As tenaz was asked.
     pub sql: &'f str,
@@ -32,6 +32,20 @@ impl Finding<'_> {
     /// The text of tenaz's error.
     pub fn error(&self) -> &str {
         self.opinions.ours.iter().find_map(|(_, ours)| ours.as_ref().err()).map_or("", String::as_str)
+    }
+
+    /// Whether tenaz and DataFusion stand alone with different answers.
+    fn is_without_second_opinion(&self) -> bool {
+        self.kind == Kind::Disputed && !matches!(self.opinions.duck, Some(Ok(_)))
+    }
+
+    /// Whether a table of the query has one in a column of the query.
+    fn has_negative_zero(&self) -> bool {
+        self.case.tables.iter().filter(|table| self.sql.contains(&format!("{} AS", table.name))).any(|table| {
+            let columns = table.columns.iter().enumerate();
+            let mut asked = columns.filter(|(_, (name, _))| self.sql.contains(&format!(".{name}")));
+            asked.any(|(column, _)| table.rows.iter().any(|row| row[column].as_deref() == Some("-0")))
+        })
     }
 
     pub fn duck_error(&self) -> &str {
@@ -50,36 +64,31 @@ pub struct Known {
     pub matches: fn(&Finding<'_>) -> bool,
 }
 
-const fn temporary(name: &'static str, matches: fn(&Finding<'_>) -> bool) -> Known {
-    Known { name, whose: Whose::Temporary, reason: "issue 14", matches }
-}
-
 pub const KNOWN: &[Known] = &[
-    temporary("DISTINCT ON loses its order", |f| {
-        matches!(f.kind, Kind::Alone | Kind::Disputed) && f.sql.contains("DISTINCT ON")
-    }),
-    temporary("exponents", |f| ["1e3", "1e2", "5e-1"].iter().any(|text| f.sql.contains(text))),
-    temporary("SIMILAR TO", |f| f.sql.contains("SIMILAR TO")),
-    temporary("statistics depend on the order", |f| {
-        f.kind == Kind::OwnRuns
-            && ["regr_", "corr(", "stddev", "var", "covar", "approx_", "any_value"]
-                .iter()
-                .any(|name| f.sql.contains(name))
-    }),
-    temporary("lists have no order", |f| f.kind == Kind::OwnRuns && f.query.columns.iter().any(|of| !of.is_plain())),
-    temporary("open windows", |f| f.kind == Kind::OwnRuns && super::walk::is_open(f.query)),
-    temporary("decimal division", |f| f.sql.contains(", 0.0))")),
-    temporary("EXCLUDE", |f| f.sql.contains("EXCLUDE")),
-    temporary("nvl", |f| f.sql.contains("nvl")),
-    temporary("INTERSECT ALL and EXCEPT ALL", |f| f.sql.contains("INTERSECT ALL") || f.sql.contains("EXCEPT ALL")),
-    temporary("guarded division", |f| f.error().contains("Divide by zero")),
-    temporary("subqueries", |f| f.error().contains("ScalarSubquery")),
-    temporary("grouping sets of casts", |f| f.error().contains("GroupingSet")),
-    temporary("sort by partly monotonic", |f| f.error().contains("does not satisfy order requirements")),
-    temporary("repeated keys", |f| {
-        f.error().contains("left == right") || f.error().contains("column types must match")
-    }),
-    temporary("DISTINCT ON below a union", |f| f.error().contains("field nullability")),
+    Known {
+        name: "digests with weights",
+        whose: Whose::OurChoice,
+        reason: "its digest depends on the grouping of rows; refused, and the message names percentile_cont",
+        matches: |f| f.kind == Kind::Refused && f.error().contains("approx_percentile_cont_with_weight() is not offered"),
+    },
+    Known {
+        name: "quotients of decimals, without a second opinion",
+        whose: Whose::DataFusion,
+        reason: "its quotients have few digits and are cut off, and DuckDB has no word for another function of the query",
+        matches: |f| f.is_without_second_opinion() && (f.sql.contains(", 0.0))") || f.sql.contains(" / 1e3)")),
+    },
+    Known {
+        name: "SIMILAR TO, without a second opinion",
+        whose: Whose::DataFusion,
+        reason: "it takes the pattern for a regular expression, and DuckDB has no word for another function of the query",
+        matches: |f| f.is_without_second_opinion() && f.sql.contains("SIMILAR TO"),
+    },
+    Known {
+        name: "negative zero",
+        whose: Whose::DataFusion,
+        reason: "floats are compared by IEEE's total order, in which -0 comes before 0; in SQL they are equal",
+        matches: |f| f.kind == Kind::AgainstDuck && f.has_negative_zero(),
+    },
 ];
 
 /// The known difference that this one is.

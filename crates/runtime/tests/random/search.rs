@@ -107,7 +107,7 @@ impl Search {
                 }
                 Judgement::Different(kind) => {
                     let text = sql(query, Dialect::Tenaz).unwrap_or_default();
-                    match known(&Finding { kind, query, sql: &text, opinions }) {
+                    match known(&Finding { kind, case: &case, query, sql: &text, opinions }) {
                         Some(known) => *report.known.entry(known.name).or_default() += 1,
                         None => self.note(&mut report, seed, kind, &case, query, opinions, second.as_deref_mut()),
                     }

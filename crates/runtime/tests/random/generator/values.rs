@@ -23,12 +23,19 @@ impl Generator<'_> {
             Type::Int => (*self.rng.pick(&["0", "1", "2", "3", "5", "7", "-1", "100"])).to_owned(),
             Type::Text => format!("'{}'", self.rng.pick(&["x", "y", "zz", "", "XY", "é", "ab c", "12"])),
             Type::Decimal(_) => {
+                if self.rng.one_in(10) {
+                    // Numbers with an exponent are decimals for tenaz (`plan/number.rs`), and floats for DuckDB.
+                    let (tenaz, duck) = *self.rng.pick(&[("1e2", "100.0"), ("2.5e-1", "0.25")]);
+                    let scale = duck.len() - 1 - duck.find('.').expect("a point");
+                    let (tenaz, duck) = (tenaz.to_owned(), duck.to_owned());
+                    return Expr::Literal { tenaz, duck, of: Type::Decimal(scale as u8) };
+                }
                 let text = *self.rng.pick(&["0.0", "0.25", "1.50", "2.75", "-3.00", "12.3456", "0.3"]);
                 let scale = text.len() - 1 - text.find('.').expect("a point");
                 return Expr::literal(text, Type::Decimal(scale as u8));
             }
             Type::Float | Type::Approximate => {
-                let texts = ["CAST(0.5 AS DOUBLE)", "CAST(-2 AS DOUBLE)", "CAST(0 AS DOUBLE)", "1e2", "2.5e-1"];
+                let texts = ["CAST(0.5 AS DOUBLE)", "CAST(-2 AS DOUBLE)", "CAST(0 AS DOUBLE)", "CAST(1e2 AS DOUBLE)"];
                 (*self.rng.pick(&texts)).to_owned()
             }
             Type::Bool => (*self.rng.pick(&["true", "false"])).to_owned(),

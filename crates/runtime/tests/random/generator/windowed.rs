@@ -16,17 +16,18 @@ impl Generator<'_> {
         let (from, scope, _) = self.from(depth);
         let filter = self.condition(&scope, depth);
         let window = self.window(&scope);
+        let mut total = None;
         let list: Vec<Expr> = types
             .iter()
             .map(|&of| {
                 let window = if self.rng.one_in(4) { self.window(&scope) } else { window.clone() };
-                if self.rng.one_in(3) { self.value(of, &scope, 1) } else { self.window_call(of, &scope, window) }
+                if self.rng.one_in(3) { self.value(of, &scope, 1) } else { self.window_call(of, &scope, window, &mut total) }
             })
             .collect();
         let mut select = Select::new(list, from);
         select.filter = filter;
         if self.rng.one_in(6) {
-            let call = self.window_call(Type::Int, &scope, window);
+            let call = self.window_call(Type::Int, &scope, window, &mut total);
             let bound = self.literal(Type::Int);
             select.qualify = Some(self.comparison("({0} <= {1})", vec![call, bound]));
         }
@@ -61,7 +62,9 @@ impl Generator<'_> {
         Window { partition, order, frame: None }
     }
 
-    fn window_call(&mut self, of: Type, scope: &Scope, mut window: Window) -> Expr {
+    /// A window function. All of a SELECT that tell equal rows apart share one order, the `total` one: of two copies of a row one is the
+    /// first in an order and may be the second in another, and SQL leaves open which.
+    fn window_call(&mut self, of: Type, scope: &Scope, mut window: Window, total: &mut Option<Window>) -> Expr {
         let table = match self.rng.below(6) {
             0 | 1 => NAVIGATION,
             2 | 3 => RANKING,
@@ -96,18 +99,20 @@ impl Generator<'_> {
             if self.rng.one_in(6) {
                 call.open = true;
             } else {
-                self.make_total(&mut window, scope);
+                if window.frame.as_ref().is_some_and(|frame| frame.unit == "RANGE") {
+                    // A range of values needs its only key.
+                    window.frame = None;
+                }
+                let shared = total.get_or_insert_with(|| self.total_window(&window, scope)).clone();
+                window = Window { frame: window.frame, ..shared };
             }
         }
         call.over = Some(window);
         Expr::Call(Box::new(call))
     }
 
-    /// Extends an order so that only equal rows tie; a range of values needs its only key.
-    fn make_total(&mut self, window: &mut Window, scope: &Scope) {
-        if window.frame.as_ref().is_some_and(|frame| frame.unit == "RANGE") {
-            window.frame = None;
-        }
+    /// A window whose order is extended so that only equal rows tie.
+    fn total_window(&mut self, window: &Window, scope: &Scope) -> Window {
         let first: Vec<Expr> = window
             .order
             .iter()
@@ -116,8 +121,9 @@ impl Generator<'_> {
                 _ => None,
             })
             .collect();
-        let more = self.total_order(&first, scope).split_off(first.len());
-        window.order.extend(more);
+        let mut total = Window { frame: None, ..window.clone() };
+        total.order.extend(self.total_order(&first, scope).split_off(first.len()));
+        total
     }
 
     /// ORDER BY these, then all columns.

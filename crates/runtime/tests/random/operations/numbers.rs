@@ -59,6 +59,9 @@ pub(super) const DECIMALS: &[Operation] = &[
     both("({0} * {1})", &[DECIMAL, DECIMAL], Product),
     pair("({0} / nullif({1}, 0.0))", QUOTIENT, &[DECIMAL, DECIMAL], Quotient),
     pair("({0} / nullif({1}, 0.0))", QUOTIENT, &[INT, DECIMAL], Quotient),
+    // Numbers with an exponent are decimals for tenaz, and floats for DuckDB.
+    pair("({0} / 1e3)", "(CAST({0} AS DECIMAL(20, 0)) * 0.001)", &[INT], Gives::Type(Type::Decimal(10))),
+    pair("({0} * 1e3)", "({0} * 1000.0)", &[INT], Gives::Type(Type::Decimal(1))),
     both("(- {0})", &[DECIMAL], Argument(0)),
     both("abs({0})", &[DECIMAL], Argument(0)),
     both("CAST({0} AS DECIMAL(20, 1))", &[DECIMAL], Gives::Type(Type::Decimal(1))),
@@ -76,8 +79,6 @@ pub(super) const FLOATS: &[Operation] = &[
     both("({0} - {1})", &[FLOAT, FLOAT], TO_FLOAT),
     both("({0} * {1})", &[FLOAT, FLOAT], TO_FLOAT),
     both("({0} / nullif({1}, 0))", &[FLOAT, FLOAT], TO_FLOAT),
-    both("({0} / 1e3)", &[INT], TO_FLOAT),
-    both("({0} * 1e3)", &[INT], TO_FLOAT),
     both("({0} + {1})", &[FLOAT, INT], TO_FLOAT),
     both("({0} + {1})", &[DECIMAL, FLOAT], TO_FLOAT),
     both("(- {0})", &[FLOAT], TO_FLOAT),

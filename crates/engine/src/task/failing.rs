@@ -1,0 +1,149 @@
+//! Expressions that say which value they failed at.
+//!
+//! `Divide by zero error` is all that Arrow says. A stage that is about to run gets each of its expressions that can fail behind a
+//! [`Named`]: when it fails, rows are tried one by one, and the error names the expression and the values of the first row that it
+//! cannot take.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::array::Array;
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::util::display::array_value_to_string;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{DataFusionError, Result};
+use datafusion::logical_expr::ColumnarValue;
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr_common::physical_expr::fmt_sql;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+
+use crate::error::about_value;
+use crate::limits;
+use crate::plan::can_fail;
+
+type Plan = Arc<dyn ExecutionPlan>;
+type Expr = Arc<dyn PhysicalExpr>;
+
+/// The same plan, whose filters and projections name what they fail at.
+pub(super) fn named_failures(plan: Plan) -> Result<Plan> {
+    plan.transform_up(|node| {
+        if let Some(filter) = node.downcast_ref::<FilterExec>() {
+            if !can_fail(filter.predicate(), &filter.input().schema()) {
+                return Ok(Transformed::no(node));
+            }
+            let predicate: Expr = Arc::new(Named(Arc::clone(filter.predicate())));
+            let filter = FilterExecBuilder::from(filter).with_predicate(predicate).build()?;
+            return Ok(Transformed::yes(Arc::new(filter) as Plan));
+        }
+        let Some(projection) = node.downcast_ref::<ProjectionExec>() else { return Ok(Transformed::no(node)) };
+        let schema = projection.input().schema();
+        if !projection.expr().iter().any(|column| can_fail(&column.expr, &schema)) {
+            return Ok(Transformed::no(node));
+        }
+        let exprs = projection.expr().iter().map(|column| {
+            let expr: Expr = match can_fail(&column.expr, &schema) {
+                true => Arc::new(Named(Arc::clone(&column.expr))),
+                false => Arc::clone(&column.expr),
+            };
+            ProjectionExpr { expr, alias: column.alias.clone() }
+        });
+        let projection = ProjectionExec::try_new(exprs.collect::<Vec<_>>(), Arc::clone(projection.input()))?;
+        Ok(Transformed::yes(Arc::new(projection) as Plan))
+    })
+    .data()
+}
+
+/// An expression as it is, but for the text of its errors.
+#[derive(Debug)]
+struct Named(Expr);
+
+impl Named {
+    /// The error, with the expression and the first row that it fails at, if it is about a value.
+    fn explained(&self, error: DataFusionError, batch: &RecordBatch) -> DataFusionError {
+        let place = || {
+            let fails = |row: &usize| self.0.evaluate(&batch.slice(*row, 1)).is_err();
+            let values = (0..batch.num_rows()).find(fails).map(|row| self.values(batch, row)).unwrap_or_default();
+            format!(", in {}{values}", shortened(&fmt_sql(self.0.as_ref()).to_string()))
+        };
+        match about_value(&error, place) {
+            Some(text) => DataFusionError::Execution(text),
+            None => error,
+        }
+    }
+
+    /// `, where a is 1 and b is 0`
+    fn values(&self, batch: &RecordBatch, row: usize) -> String {
+        let mut columns: Vec<_> = collect_columns(&self.0).into_iter().collect();
+        columns.sort_by_key(|column| column.index());
+        let values = columns.iter().take(limits::SHOWN_VALUES).map(|column| {
+            let array = batch.column(column.index());
+            let text = match array.is_null(row) {
+                true => "null".to_owned(),
+                false => array_value_to_string(array, row).unwrap_or_default(),
+            };
+            let text = if array.data_type().is_string() { format!("'{text}'") } else { text };
+            format!("{} is {}", column.name(), shortened(&text))
+        });
+        let values = values.collect::<Vec<_>>();
+        if values.is_empty() { String::new() } else { format!(", where {}", values.join(" and ")) }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let mut short: String = text.chars().take(limits::SHOWN_CHARACTERS).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+impl PhysicalExpr for Named {
+    fn data_type(&self, schema: &Schema) -> Result<DataType> {
+        self.0.data_type(schema)
+    }
+
+    fn nullable(&self, schema: &Schema) -> Result<bool> {
+        self.0.nullable(schema)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        self.0.evaluate(batch).map_err(|error| self.explained(error, batch))
+    }
+
+    fn children(&self) -> Vec<&Expr> {
+        vec![&self.0]
+    }
+
+    fn with_new_children(self: Arc<Self>, mut children: Vec<Expr>) -> Result<Expr> {
+        Ok(Arc::new(Self(children.pop().unwrap_or_else(|| Arc::clone(&self.0)))))
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt_sql(f)
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.eq(&other.0)
+    }
+}
+
+impl Eq for Named {}
+
+impl Hash for Named {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
