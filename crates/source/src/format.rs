@@ -63,11 +63,11 @@ impl Repairs {
     pub fn told(&self) -> Vec<(&'static str, u64)> {
         let all = [
             ("parts with characters that the encoding does not have", &self.replaced_characters),
-            ("records with too few fields were padded", &self.padded),
-            ("records with too many fields were cut", &self.cut),
-            ("records with stray quotes were taken literally", &self.stray_quotes),
-            ("repeated headers were left out", &self.repeated_headers),
-            ("lines of totals were left out", &self.totals),
+            ("records with too few fields, padded", &self.padded),
+            ("records with too many fields, cut", &self.cut),
+            ("records with stray quotes, taken literally", &self.stray_quotes),
+            ("repeated headers, left out", &self.repeated_headers),
+            ("lines of totals, left out", &self.totals),
         ];
         all.into_iter().map(|(what, count)| (what, count.load(Ordering::Relaxed))).filter(|(_, n)| *n > 0).collect()
     }

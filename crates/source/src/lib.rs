@@ -36,6 +36,6 @@ pub use error::Error;
 pub use format::{ColumnSource, FileFormat, Repairs};
 pub use not_csv::known_as;
 pub use open::{Head, Opened, ends_with_cr, open, open_stream, read_head};
-pub use record::{RecordKind, RecordReader, RecordSpan};
+pub use record::{RecordKind, RecordReader, RecordSpan, is_rule};
 pub use totals::is_total;
 pub use value::{DateOrder, NumberForm, ValueForm, has_unit};

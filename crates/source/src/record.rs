@@ -363,7 +363,8 @@ fn may_rule(byte: u8) -> bool {
 }
 
 /// Whether a line consists of dashes, with marks between columns: `-----`, `+----+---+`, `----|----`.
-pub(crate) fn is_rule(line: &[u8]) -> bool {
+#[must_use]
+pub fn is_rule(line: &[u8]) -> bool {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let dashes = line.iter().filter(|byte| matches!(byte, b'-' | b'=')).count();
     dashes >= 3 && line.iter().all(|byte| may_rule(*byte) || *byte == b'\t')

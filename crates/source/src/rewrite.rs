@@ -347,14 +347,14 @@ mod tests {
     fn a_repeated_header_is_no_record_and_is_counted() {
         let format = FileFormat { drop_repeated_headers: true, ..format(Dialect::default()) };
         assert_eq!(rewritten(&format, as_it_is(), b"a,b\n1,2\na,b\n3,4"), "a,b\n1,2\n\n3,4\n");
-        assert_eq!(format.repairs.told(), [("repeated headers were left out", 1)]);
+        assert_eq!(format.repairs.told(), [("repeated headers, left out", 1)]);
     }
 
     #[test]
     fn totals_are_no_records_and_are_counted() {
         let format = FileFormat { drop_totals: true, ..format(Dialect::default()) };
         assert_eq!(rewritten(&format, as_it_is(), b"a,b\nx,2\nTotal,2\n(1 rows)\n"), "a,b\nx,2\n\n\n");
-        assert_eq!(format.repairs.told(), [("lines of totals were left out", 2)]);
+        assert_eq!(format.repairs.told(), [("lines of totals, left out", 2)]);
     }
 
     #[test]

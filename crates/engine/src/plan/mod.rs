@@ -22,6 +22,7 @@ mod grouping;
 mod guard;
 mod hoist;
 mod key;
+mod labels;
 mod lazy;
 mod microseconds;
 mod mistake;
@@ -60,6 +61,7 @@ use needs::{Need, needs};
 
 pub(crate) use cut::merges_in_any_order;
 pub(crate) use session::config as session_config;
+pub use labels::TRIM_ZEROS;
 pub use text::{needs_quotes, split_queries};
 
 /// Where the rows of a stage go, with the columns that decide.

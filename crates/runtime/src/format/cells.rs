@@ -7,6 +7,7 @@ use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use tenaz_engine::TRIM_ZEROS;
 
 /// What the text of a value means to a format that tells numbers from words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,8 @@ pub(super) struct Cells<'b> {
 struct Column<'b> {
     array: &'b dyn Array,
     formatter: ArrayFormatter<'b>,
+    /// Decimals are shown without zeros at their end.
+    trim_zeros: bool,
 }
 
 impl<'b> Cells<'b> {
@@ -53,9 +56,10 @@ impl<'b> Cells<'b> {
         // The options live as long as the program, because the formatter borrows them.
         static OPTIONS: std::sync::OnceLock<FormatOptions<'static>> = std::sync::OnceLock::new();
         let options = OPTIONS.get_or_init(options);
-        let columns = batch.columns().iter().map(|array| {
+        let columns = batch.columns().iter().zip(batch.schema_ref().fields()).map(|(array, field)| {
             let formatter = ArrayFormatter::try_new(array.as_ref(), options).map_err(super::other)?;
-            Ok(Column { array: array.as_ref(), formatter })
+            let trim_zeros = field.metadata().contains_key(TRIM_ZEROS);
+            Ok(Column { array: array.as_ref(), formatter, trim_zeros })
         });
         Ok(Self { columns: columns.collect::<io::Result<_>>()?, text: String::new() })
     }
@@ -66,8 +70,9 @@ impl<'b> Cells<'b> {
 
     /// The text of a value; `None` for null.
     pub(super) fn get(&mut self, row: usize, column: usize) -> io::Result<Option<&str>> {
-        let Column { array, formatter } = &self.columns[column];
-        if array.is_null(row) {
+        let Column { array, formatter, trim_zeros } = &self.columns[column];
+        // Arrow's array of nulls has no bitmap in which they would be marked.
+        if array.is_null(row) || matches!(array.data_type(), DataType::Null) {
             return Ok(None);
         }
         if let Some(text) = array.as_string_view_opt() {
@@ -75,6 +80,10 @@ impl<'b> Cells<'b> {
         }
         self.text.clear();
         write!(self.text, "{}", formatter.value(row)).map_err(super::other)?;
+        if *trim_zeros && self.text.contains('.') {
+            let kept = self.text.trim_end_matches('0').trim_end_matches('.').len();
+            self.text.truncate(kept);
+        }
         Ok(Some(&self.text))
     }
 }
