@@ -13,15 +13,19 @@ use crate::args::OutputArgs;
 use crate::bad_records::BadRecords;
 use crate::out_dir::OutDir;
 use crate::outcome::{Usage, stdout_failed};
+use crate::rejected::Rejected;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
 use crate::summary::{Summary, closing_lines};
+use crate::verdict::Verdict;
 
 /// Where answers go.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// Files in a directory.
     Dir(PathBuf, Format),
+    /// The only answer in a file.
+    File(PathBuf, Format),
     /// Everything to standard output, at the end: so many rows of each answer, or all of them if that is 0.
     Screen(Format, u64),
     /// The rows of the only query to standard output, as soon as they are known.
@@ -44,6 +48,9 @@ impl Target {
             }
             return Ok(Self::Dir(dir.clone(), args.format.unwrap_or(Format::Csv)));
         }
+        if let Some(file) = &args.output {
+            return Self::file(workload, file, args.format);
+        }
         let format = args.format.unwrap_or(Format::Table);
         if format.is_binary() && stdout().is_terminal() {
             let text = format!("{} is not for a terminal; add --out DIR or redirect standard output", format.name());
@@ -64,10 +71,41 @@ impl Target {
         }
     }
 
+    fn file(workload: &Workload, file: &Path, format: Option<Format>) -> Result<Self> {
+        if workload.queries.len() != 1 {
+            let many = workload.queries.len();
+            return Err(Usage(format!("{many} answers do not fit into one file; give a directory with --out")).into());
+        }
+        let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+        let by_ending = Format::ALL.iter().copied().find(|format| match *format {
+            Format::Markdown => ending == "md" || ending == "markdown",
+            Format::Table => ending == "txt",
+            Format::Ndjson => ending == "ndjson" || ending == "jsonl",
+            format => ending == format.name(),
+        });
+        let Some(format) = format.or(by_ending) else {
+            let file = file.display();
+            let text = match ending.as_str() {
+                "parquet" => format!(
+                    "{file}: this tenaz was built without Parquet; write .arrow or .csv, or build with --features parquet"
+                ),
+                _ => format!(
+                    "{file}: its ending says no format; write .csv, .json, .ndjson, .tsv, .md or .arrow, or add --format"
+                ),
+            };
+            return Err(Usage(text).into());
+        };
+        Ok(Self::File(file.to_owned(), format))
+    }
+
     /// The directory to write into, if it is one: made and checked before any work is done.
     pub(crate) fn prepare(&self) -> Result<Option<OutDir>> {
         match self {
             Self::Dir(dir, _) => Ok(Some(OutDir::create(dir)?)),
+            Self::File(file, _) => {
+                let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+                Ok(Some(OutDir::create(dir)?))
+            }
             Self::Screen(..) | Self::Stream(_) => Ok(None),
         }
     }
@@ -83,20 +121,22 @@ pub(crate) struct HandOut<'a> {
 }
 
 impl HandOut<'_> {
-    /// Writes the answers to their target and says how it went. What could not be answered is for the caller to tell.
-    pub(crate) fn hand_out(&self, outcome: &Outcome, out: Option<OutDir>, screen: &Screen) -> Result<()> {
+    /// Writes the answers to their target and says how it went. What comes back is the caller's last word.
+    pub(crate) fn hand_out(&self, outcome: &Outcome, out: Option<OutDir>, screen: &Screen) -> Result<Verdict> {
         if let Some(stream) = self.stream {
             stream.finish(outcome)?;
         }
         match (self.target, out) {
             (Target::Dir(_, format), Some(out)) => self.write_files(out, *format, outcome)?,
+            (Target::File(file, format), Some(out)) => write_file(out, file, *format, outcome)?,
             (Target::Screen(format, rows), _) => show(outcome, *format, *rows)?,
             _ => {}
         }
         if !outcome.answers.is_empty() {
             self.tell(outcome, screen);
         }
-        Ok(())
+        let rejected = Rejected::of(outcome, matches!(self.target, Target::Dir(..)));
+        Ok(Verdict { failed: outcome.failed.clone(), rejected })
     }
 
     fn write_files(&self, mut out: OutDir, format: Format, outcome: &Outcome) -> Result<()> {
@@ -129,10 +169,10 @@ impl HandOut<'_> {
 
     fn tell(&self, outcome: &Outcome, screen: &Screen) {
         let out: Option<&Path> = match self.target {
-            Target::Dir(dir, _) => Some(dir),
+            Target::Dir(path, _) | Target::File(path, _) => Some(path),
             Target::Screen(..) | Target::Stream(_) => None,
         };
-        self.bad.tell_rest(out.is_some());
+        self.bad.tell_rest(matches!(self.target, Target::Dir(..)));
         screen.say(&format!("\n{}", closing_lines(outcome)));
         if self.stream.is_some_and(RowStream::is_unordered) {
             screen.say(
@@ -143,6 +183,16 @@ impl HandOut<'_> {
             screen.say(&format!("results are in {}", dir.display()));
         }
     }
+}
+
+/// The first answer, under the name that the user gave.
+fn write_file(mut out: OutDir, file: &Path, format: Format, outcome: &Outcome) -> Result<()> {
+    let name = file.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| Usage(format!("{} is no name of a file", file.display())))?;
+    for answer in outcome.answers.iter().take(1) {
+        out.write(name, |file| write_answer(answer, &mut *format.writer(file)))?;
+    }
+    out.commit()
 }
 
 fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {

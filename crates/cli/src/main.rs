@@ -12,11 +12,14 @@ mod outcome;
 mod process;
 mod progress;
 mod reading_args;
+mod rejected;
 mod row_stream;
 mod screen;
+mod statements;
 mod stop;
 mod summary;
 mod supervision_args;
+mod verdict;
 
 use std::process::ExitCode;
 

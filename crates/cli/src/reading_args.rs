@@ -26,6 +26,12 @@ pub(crate) struct ReadingArgs {
     /// Lines before the header.
     #[arg(long, value_name = "N")]
     skip: Option<u64>,
+    /// Whether spaces around fields are data.
+    #[arg(long, value_name = "KEEP|SKIP")]
+    spaces: Option<KeepSkip>,
+    /// Whether records that sum others up (Total, Summe, …) are data.
+    #[arg(long, value_name = "KEEP|SKIP")]
+    totals: Option<KeepSkip>,
     /// Whether the first record names the columns.
     #[arg(long, value_name = "YES|NO")]
     header: Option<YesNo>,
@@ -65,6 +71,12 @@ enum YesNo {
     No,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum KeepSkip {
+    Keep,
+    Skip,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum OrderArg {
     Dmy,
@@ -75,6 +87,7 @@ enum OrderArg {
 impl ReadingArgs {
     pub(crate) fn reading(&self) -> Reading {
         let yes = |value: Option<YesNo>| value.map(|value| value == YesNo::Yes);
+        let skip = |value: Option<KeepSkip>| value.map(|value| value == KeepSkip::Skip);
         Reading {
             encoding: self.encoding,
             delimiter: self.delimiter,
@@ -85,7 +98,8 @@ impl ReadingArgs {
             }),
             comment: self.comment.map(|mark| mark.0),
             skip_lines: self.skip,
-            skip_spaces: None,
+            skip_spaces: skip(self.spaces),
+            totals: skip(self.totals),
             header: yes(self.header),
             nulls: self.null.clone(),
             decimal_comma: yes(self.decimal_comma),

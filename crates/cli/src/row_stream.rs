@@ -4,10 +4,11 @@ use std::io::{BufWriter, stdout};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
-use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use tenaz_engine::JobPlan;
 use tenaz_runtime::format::RowWriter;
-use tenaz_runtime::{Answer, Outcome};
+use tenaz_runtime::{Answer, Outcome, plain_schema};
 
 use crate::hand_out::Target;
 use crate::outcome::stdout_failed;
@@ -19,8 +20,19 @@ pub(crate) struct RowStream {
 }
 
 struct State {
+    /// What the columns are called, whatever a batch calls them.
+    schema: SchemaRef,
     writer: Box<dyn RowWriter + Send>,
     error: Option<std::io::Error>,
+}
+
+impl State {
+    fn rows(&mut self, batch: &RecordBatch) -> std::io::Result<()> {
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = batch.columns().to_vec();
+        let batch = RecordBatch::try_new_with_options(SchemaRef::clone(&self.schema), columns, &options);
+        self.writer.rows(&batch.map_err(std::io::Error::other)?)
+    }
 }
 
 impl RowStream {
@@ -28,8 +40,9 @@ impl RowStream {
     pub(crate) fn new(target: &Target, plan: &JobPlan) -> Result<Option<Self>> {
         let (Target::Stream(format), Some(query)) = (target, plan.queries.first()) else { return Ok(None) };
         let mut writer = format.writer(BufWriter::with_capacity(1 << 16, stdout()));
-        writer.begin(&query.schema).map_err(stdout_failed)?;
-        Ok(Some(Self { unordered: !query.ordered, state: Mutex::new(State { writer, error: None }) }))
+        let schema = plain_schema(&query.schema);
+        writer.begin(&schema).map_err(stdout_failed)?;
+        Ok(Some(Self { unordered: !query.ordered, state: Mutex::new(State { schema, writer, error: None }) }))
     }
 
     /// Whether rows are written as they become known; those of an ordered answer are only known at the end.
@@ -41,7 +54,7 @@ impl RowStream {
     pub(crate) fn rows(&self, batch: &RecordBatch) -> bool {
         let mut state = self.state();
         if self.unordered && state.error.is_none() {
-            state.error = state.writer.rows(batch).err();
+            state.error = state.rows(batch).err();
         }
         state.error.is_none()
     }

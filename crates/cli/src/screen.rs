@@ -41,6 +41,11 @@ impl Screen {
         }
     }
 
+    /// A line that must be seen, though nothing has failed.
+    pub(crate) fn insist(&self, text: &str) {
+        self.line(text);
+    }
+
     /// A line that must be seen.
     pub(crate) fn error(&self, text: &str) {
         self.line(&format!("tenaz: {text}"));

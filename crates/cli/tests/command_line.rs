@@ -260,11 +260,13 @@ fn a_stream_that_nobody_reads_any_more_ends_the_work_early() {
 }
 
 #[test]
-fn quiet_says_nothing_on_standard_error() {
+fn quiet_says_nothing_on_standard_error_but_which_records_are_missing() {
     let shop = quirky_shop();
     shop.lines("users/users_202402.csv", shop::USERS, ["bad"]);
     let out = tempfile::tempdir().unwrap();
-    assert_eq!(run_coffee(shop.path(), out.path(), &["--quiet"]).must(0).err, "");
+    let quiet = run_coffee(shop.path(), out.path(), &["--quiet"]).must(0);
+    let expected = "the answers are without the only record of users, which was rejected (1 field count)\n";
+    assert_eq!(quiet.err, expected);
     let loud = run_coffee(shop.path(), out.path(), &[]).must(0);
     assert!(loud.out.is_empty(), "with --out nothing goes to standard output");
     assert!(
@@ -272,6 +274,7 @@ fn quiet_says_nothing_on_standard_error() {
         "{}",
         loud.err
     );
+    assert!(loud.err.ends_with(expected), "{}", loud.err);
     assert!(loud.err.contains("sha256 ") && loud.err.contains("9 records = 8 accepted + 1 rejected"), "{}", loud.err);
 }
 

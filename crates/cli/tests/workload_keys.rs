@@ -30,11 +30,20 @@ files = "items.csv"
 role = "dimension"
 columns = [{ name = "n", type = "int" }]
 
+[[table]]
+name = "prices"
+files = "prices.csv"
+columns = [{ name = "price", type = "decimal(9,2)", trim_zeros = false }]
+
 [[query]]
 name = "all"
 title = "All sales"
 sql = "SELECT s.n, s.paid FROM sales s JOIN items i ON s.n = i.n ORDER BY s.n"
 ordered = true
+
+[[query]]
+name = "prices"
+sql = "SELECT price FROM prices"
 "#;
 
 /// Where a key stands, what is replaced, and by what.
@@ -57,6 +66,9 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("table", "line_end", "delimiter = \",\"", "delimiter = \",\"\nline_end = \"cr\""),
     ("table", "columns_by_name", "columns_by_name = true", "columns_by_name = false"),
     ("table", "drop_repeated_headers", "delimiter = \",\"", "delimiter = \",\"\ndrop_repeated_headers = true"),
+    ("table", "drop_totals", "delimiter = \",\"", "delimiter = \",\"\ndrop_totals = true"),
+    ("table", "ruled", "delimiter = \",\"", "delimiter = \",\"\nruled = true"),
+    ("table", "framed", "delimiter = \",\"", "delimiter = \",\"\nframed = true"),
     ("table", "lenient", "delimiter = \",\"", "delimiter = \",\"\nlenient = true"),
     (
         "table",
@@ -71,6 +83,7 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("column", "nulls", "nulls = []", "nulls = [\"4\"]"),
     ("column", "yes", "yes = [\"y\"]", "yes = [\"j\"]"),
     ("column", "no", "no = [\"n\"]", "no = [\"-\"]"),
+    ("column", "trim_zeros", "trim_zeros = false", "trim_zeros = true"),
     ("column", "header", "yes = [\"y\"]", "header = \"settled\", yes = [\"y\"]"),
     ("column", "decimal_mark", "float_text = false", "float_text = false, decimal_mark = \",\""),
     ("column", "group_mark", "float_text = false", "float_text = false, group_mark = \",\""),
@@ -136,8 +149,13 @@ fn prepared() -> tempfile::TempDir {
     std::fs::create_dir(&data).unwrap();
     // Every way of writing is there once, so that saying it makes a difference.
     let sales = "paid,n\ny,1\nn,2\ny,3.0\nn,\ny,4\nj,5\n\\y,6\n\"y\", 7\ny, \"8\"\ny,9\ry,10\npaid,n\ny\n\
-                 y,\"1,500\"\ny,1.2.2025\n";
-    for (name, text) in [("sales.csv", sales), ("sales-2.csv", "paid,n\nn,1\n"), ("items.csv", "n\n1\n2\n3\n4\n")] {
+                 y,\"1,500\"\ny,1.2.2025\n-----\n,y,11,\nTotal,30\n";
+    for (name, text) in [
+        ("sales.csv", sales),
+        ("sales-2.csv", "paid,n\nn,1\n"),
+        ("items.csv", "n\n1\n2\n3\n4\n"),
+        ("prices.csv", "price\n1.5\n2\n"),
+    ] {
         std::fs::write(data.join(name), text).unwrap();
     }
     std::fs::write(dir.path().join("all.sql"), "SELECT count(*) AS c FROM sales").unwrap();

@@ -19,6 +19,7 @@ tenaz gateway: questions over CSV, answered by a cluster
 
   curl -X POST -d '{\"workload\": \"coffee\", \"queries\": [\"q1\"]}' $URL/v1/jobs
   curl -T transactions.csv $URL/v1/jobs/JOB/tables/transactions/data
+  curl -T transactions.csv.gz -H 'Content-Encoding: gzip' $URL/v1/jobs/JOB/tables/transactions/data
   curl -N $URL/v1/jobs/JOB/results/q1
   curl -N $URL/v1/jobs/JOB/events
 

@@ -5,14 +5,14 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use serde_json::{Value, json};
-use tenaz_cluster::ChunkHeader;
+use tenaz_cluster::{ChunkHeader, Encoding};
 use tenaz_core::TableId;
 use tenaz_core::limits::MAX_CHUNKS;
 
 use crate::app::{Job, Shared};
 use crate::auth::Tenant;
 use crate::body::receive;
-use crate::encoding::{RawChunk, encoding_of, measure};
+use crate::encoding::{BodyEncoding, RawChunk, encoding_of, gunzipped, measure};
 use crate::limits::{MAX_CHUNK_BODY_BYTES, MAX_FILE_NAME_BYTES};
 use crate::problem::{Code, Problem};
 use crate::publish::{Delivered, Patience, deliver};
@@ -34,10 +34,19 @@ pub(crate) async fn upload(
     let place = Place::of(&headers, &table_name)?;
     check_promised(&app, &job, table, number)?;
     // The body is read even if it is not needed: a client that is still sending does not listen.
-    let received = receive(&app, &headers, body, MAX_CHUNK_BODY_BYTES).await?;
-    let measuring = tokio::task::spawn_blocking(move || (measure(encoding, &received.bytes), received));
-    let (measured, received) = measuring.await.map_err(Problem::internal)?;
-    let RawChunk { bytes: raw_bytes, digest } = measured?;
+    let mut received = receive(&app, &headers, body, MAX_CHUNK_BODY_BYTES).await?;
+    let measuring = tokio::task::spawn_blocking(move || {
+        let encoding = match encoding {
+            BodyEncoding::Frame(encoding) => encoding,
+            BodyEncoding::Gzip => {
+                received.bytes = gunzipped(&received.bytes)?;
+                Encoding::Identity
+            }
+        };
+        Ok::<_, Problem>((measure(encoding, &received.bytes)?, encoding, received))
+    });
+    let (measured, encoding, received) = measuring.await.map_err(Problem::internal)??;
+    let RawChunk { bytes: raw_bytes, digest } = measured;
     let Place { file, byte, line, records } = place;
     let header = ChunkHeader { table, number, file, byte, line, records, encoding, raw_bytes, digest };
     match deliver(&app, &job, &header, &received.bytes, Patience::Short).await? {

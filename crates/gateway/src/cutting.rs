@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::body::Bytes;
-use tenaz_cluster::Encoding;
 use tenaz_core::{ChunkDigest, FaultClass};
 use tenaz_csv::{Chunk, Chunker, Layout};
 use tokio::sync::mpsc;
 
-use crate::encoding::{Ratio, decoder};
+use crate::encoding::{BodyEncoding, Ratio, decoder};
 use crate::limits::MAX_FILE_BYTES;
 use crate::problem::{Code, Problem};
 
@@ -98,14 +97,14 @@ impl<R: Read> Read for &mut Measured<R> {
 /// Cuts a whole file and hands its chunks over. It waits, so it needs a thread of its own.
 pub(crate) fn cut(
     pipe: Pipe,
-    encoding: Encoding,
+    encoding: BodyEncoding,
     layout: &Layout,
     target: usize,
     taker: &mpsc::Sender<(Chunk, ChunkDigest)>,
 ) -> Result<Cut, Problem> {
     let taken = Arc::clone(&pipe.taken);
     let reader = decoder(encoding, pipe).map_err(Problem::internal)?;
-    let is_compressed = encoding != Encoding::Identity;
+    let is_compressed = encoding != BodyEncoding::IDENTITY;
     let mut measured = Measured { reader, taken, ratio: Ratio::new(MAX_FILE_BYTES), is_compressed, problem: None };
     let mut chunker = Chunker::new(&mut measured, layout, target);
     let (mut chunks, mut records) = (0, 0);
@@ -140,6 +139,7 @@ pub(crate) fn cut(
 mod tests {
     use std::io::Write;
 
+    use tenaz_cluster::Encoding;
     use tenaz_csv::{Column, Kind};
 
     use super::*;
@@ -153,7 +153,18 @@ mod tests {
         std::iter::once("n,t\n".to_owned()).chain(lines).collect::<String>().into_bytes()
     }
 
-    fn cut_whole(body: &[u8], encoding: Encoding, step: usize, complete: bool) -> (Result<Cut, Problem>, Vec<Chunk>) {
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn cut_whole(
+        body: &[u8],
+        encoding: BodyEncoding,
+        step: usize,
+        complete: bool,
+    ) -> (Result<Cut, Problem>, Vec<Chunk>) {
         let (pipe, writer) = Pipe::new(2);
         let (sender, mut chunks) = mpsc::channel(1);
         let body = body.to_vec();
@@ -187,11 +198,13 @@ mod tests {
         let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
         encoder.write_all(&file).unwrap();
         let as_lz4 = encoder.finish().unwrap();
+        let as_gzip = [gzip(&file[..100]), gzip(&file[100..])].concat();
         for (body, encoding, step) in [
-            (&file, Encoding::Identity, 7),
-            (&file, Encoding::Identity, 100_000),
-            (&as_zstd, Encoding::Zstd, 11),
-            (&as_lz4, Encoding::Lz4, 5),
+            (&file, BodyEncoding::IDENTITY, 7),
+            (&file, BodyEncoding::IDENTITY, 100_000),
+            (&as_zstd, BodyEncoding::Frame(Encoding::Zstd), 11),
+            (&as_lz4, BodyEncoding::Frame(Encoding::Lz4), 5),
+            (&as_gzip, BodyEncoding::Gzip, 9),
         ] {
             let (cut, chunks) = cut_whole(body, encoding, step, true);
             assert_eq!(chunks, expected);
@@ -203,12 +216,17 @@ mod tests {
 
     #[test]
     fn a_body_that_is_cut_off_is_never_taken_for_a_whole_file() {
-        let (cut, _) = cut_whole(&file(), Encoding::Identity, 1000, false);
+        let (cut, _) = cut_whole(&file(), BodyEncoding::IDENTITY, 1000, false);
         assert_eq!(cut.unwrap_err().code(), Code::Unprocessable);
         let bomb = zstd::encode_all(&vec![b'\n'; 64 << 20][..], 19).unwrap();
-        let (cut, _) = cut_whole(&bomb, Encoding::Zstd, 1000, true);
+        let (cut, _) = cut_whole(&bomb, BodyEncoding::Frame(Encoding::Zstd), 1000, true);
         assert_eq!(cut.unwrap_err().code(), Code::TooLarge);
-        let (cut, _) = cut_whole(b"a,b\n1,x\n", Encoding::Identity, 3, true);
+        let (cut, _) = cut_whole(&gzip(&vec![b'\n'; 64 << 20]), BodyEncoding::Gzip, 1000, true);
+        assert_eq!(cut.unwrap_err().code(), Code::TooLarge);
+        let whole = gzip(&file());
+        let (cut, _) = cut_whole(&whole[..whole.len() - 9], BodyEncoding::Gzip, 1000, true);
+        assert_eq!(cut.unwrap_err().code(), Code::Unprocessable);
+        let (cut, _) = cut_whole(b"a,b\n1,x\n", BodyEncoding::IDENTITY, 3, true);
         assert!(cut.unwrap_err().detail().contains("header"));
     }
 }

@@ -9,15 +9,30 @@ use tenaz_core::{ChunkDigest, ChunkHasher};
 use crate::limits::{FREE_RATIO_BYTES, MAX_CHUNK_BYTES, MAX_RATIO, MAX_ZSTD_WINDOW_LOG};
 use crate::problem::{Code, Problem};
 
+/// How the body of a request is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyEncoding {
+    /// As chunks travel inside the cluster, too.
+    Frame(Encoding),
+    /// As most programs that speak HTTP do it, with one member or several; unpacked here.
+    Gzip,
+}
+
+impl BodyEncoding {
+    /// Not compressed.
+    pub(crate) const IDENTITY: Self = Self::Frame(Encoding::Identity);
+}
+
 /// The encoding of a body.
-pub(crate) fn encoding_of(headers: &HeaderMap) -> Result<Encoding, Problem> {
-    let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(Encoding::Identity) };
+pub(crate) fn encoding_of(headers: &HeaderMap) -> Result<BodyEncoding, Problem> {
+    let Some(value) = headers.get(header::CONTENT_ENCODING) else { return Ok(BodyEncoding::IDENTITY) };
     match value.to_str().unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-        "" | "identity" => Ok(Encoding::Identity),
-        "lz4" => Ok(Encoding::Lz4),
-        "zstd" => Ok(Encoding::Zstd),
+        "" | "identity" => Ok(BodyEncoding::IDENTITY),
+        "lz4" => Ok(BodyEncoding::Frame(Encoding::Lz4)),
+        "zstd" => Ok(BodyEncoding::Frame(Encoding::Zstd)),
+        "gzip" | "x-gzip" => Ok(BodyEncoding::Gzip),
         other => {
-            let text = format!("Content-Encoding {other:?} is not supported: use lz4 (frames), zstd or identity");
+            let text = format!("Content-Encoding {other:?} is not supported: use gzip, lz4 (frames), zstd or identity");
             Err(Problem::new(Code::UnsupportedEncoding, text))
         }
     }
@@ -43,16 +58,33 @@ pub(crate) fn measure(encoding: Encoding, body: &[u8]) -> Result<RawChunk, Probl
     Ok(raw)
 }
 
+fn broken(error: &dyn std::fmt::Display) -> Problem {
+    Problem::new(Code::Unprocessable, format!("the body cannot be decompressed: {error}; send it again"))
+}
+
+/// What a chunk's body in gzip becomes: never more than a chunk may have, nor than its ratio allows.
+pub(crate) fn gunzipped(body: &[u8]) -> Result<Vec<u8>, Problem> {
+    let mut reader = decoder(BodyEncoding::Gzip, body).map_err(|error| broken(&error))?;
+    let mut limit = Ratio::new(MAX_CHUNK_BYTES);
+    let (mut raw, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match reader.read(&mut buffer).map_err(|error| broken(&error))? {
+            0 => return Ok(raw),
+            read => {
+                limit.take(read, body.len() as u64)?;
+                raw.extend_from_slice(&buffer[..read]);
+            }
+        }
+    }
+}
+
 fn decompressed(encoding: Encoding, body: &[u8]) -> Result<RawChunk, Problem> {
-    let broken = |error: &dyn std::fmt::Display| {
-        Problem::new(Code::Unprocessable, format!("the body cannot be decompressed: {error}; send it again"))
-    };
     let mut rest = body;
     let mut limit = Ratio::new(MAX_CHUNK_BYTES);
     let mut hasher = ChunkHasher::default();
     let mut buffer = vec![0; 64 << 10];
     #[expect(clippy::needless_borrows_for_generic_args, reason = "what is left of it is looked at afterwards")]
-    let mut reader = decoder(encoding, &mut rest).map_err(|error| broken(&error))?;
+    let mut reader = decoder(BodyEncoding::Frame(encoding), &mut rest).map_err(|error| broken(&error))?;
     loop {
         let read = reader.read(&mut buffer).map_err(|error| broken(&error))?;
         if read == 0 {
@@ -69,11 +101,15 @@ fn decompressed(encoding: Encoding, body: &[u8]) -> Result<RawChunk, Problem> {
 }
 
 /// A reader of what a body becomes.
-pub(crate) fn decoder<'a>(encoding: Encoding, body: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+pub(crate) fn decoder<'a>(
+    encoding: BodyEncoding,
+    body: impl Read + Send + 'a,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
     Ok(match encoding {
-        Encoding::Identity => Box::new(body),
-        Encoding::Lz4 => Box::new(Lz4::new(body)),
-        Encoding::Zstd => {
+        BodyEncoding::Gzip => Box::new(flate2::read::MultiGzDecoder::new(body)),
+        BodyEncoding::Frame(Encoding::Identity) => Box::new(body),
+        BodyEncoding::Frame(Encoding::Lz4) => Box::new(Lz4::new(body)),
+        BodyEncoding::Frame(Encoding::Zstd) => {
             let mut decoder = zstd::stream::read::Decoder::new(body)?;
             decoder.window_log_max(MAX_ZSTD_WINDOW_LOG)?;
             Box::new(decoder)
@@ -185,6 +221,29 @@ mod tests {
         assert_eq!(measure(Encoding::Zstd, &zstd(&csv)).unwrap(), raw);
         let nothing = RawChunk { bytes: 0, digest: ChunkDigest::of(b"") };
         assert_eq!(measure(Encoding::Zstd, &zstd(b"")).unwrap(), nothing);
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn chunks_in_gzip_are_unpacked_within_the_limits_of_a_chunk() {
+        let csv = lines(50_000);
+        assert_eq!(gunzipped(&gzip(&csv)).unwrap(), csv);
+        let members = [gzip(b"1,a\n"), gzip(b"2,b\n")].concat();
+        assert_eq!(gunzipped(&members).unwrap(), b"1,a\n2,b\n");
+        let code = |body: &[u8]| gunzipped(body).unwrap_err().code();
+        let zeros = vec![b'0'; 100 << 20];
+        assert_eq!(code(&gzip(&zeros)), Code::TooLarge);
+        assert_eq!(code(&gzip(&zeros[..7 << 20])), Code::TooLarge, "by its ratio");
+        let whole = gzip(&lines(1000));
+        for cut in [0, 5, 12, whole.len() / 2, whole.len() - 1] {
+            assert_eq!(code(&whole[..cut]), Code::Unprocessable, "cut at {cut}");
+        }
+        assert_eq!(code(b"a,b\n"), Code::Unprocessable);
     }
 
     #[test]

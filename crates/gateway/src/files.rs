@@ -26,7 +26,7 @@ use crate::auth::Tenant;
 use crate::body::Parts;
 use crate::chunks::check_promised;
 use crate::cutting::{Cut, Pipe, cut};
-use crate::encoding::encoding_of;
+use crate::encoding::{BodyEncoding, encoding_of};
 use crate::finish::finish_files;
 use crate::limits::{FILE_CHUNKS_AT_ONCE, FILE_PARTS_AHEAD, MAX_FILE_NAME_BYTES, MAX_FILE_ORDINAL};
 use crate::places::hold_place;
@@ -82,7 +82,7 @@ struct Upload {
     table: TableId,
     ordinal: u32,
     name: String,
-    encoding: Encoding,
+    encoding: BodyEncoding,
 }
 
 impl Upload {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use serde_json::{Value, json};
 use tenaz_cluster::JobSpec;
 use tenaz_core::{QueryId, TableId, Topology};
@@ -89,12 +89,6 @@ impl Planned {
         };
         self.plan.queries.iter().map(describe).collect()
     }
-}
-
-/// The columns of an answer as its readers see them.
-pub(crate) fn plain_schema(schema: &Schema) -> SchemaRef {
-    let plain = |field: &Arc<Field>| Field::new(field.name(), field.data_type().clone(), true);
-    Arc::new(Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>()))
 }
 
 /// Names and types.

@@ -10,12 +10,12 @@ use datafusion::arrow::record_batch::RecordBatch;
 use tenaz_cluster::ResultEnd;
 use tenaz_core::QueryId;
 use tenaz_runtime::cluster::ResultEvent;
+use tenaz_runtime::plain_schema;
 
 use crate::app::{FoundEnd, Job, Shared};
 use crate::auth::Tenant;
 use crate::error_record::ErrorRecord;
 use crate::limits::{STREAM_ROWS, TOUCH_EVERY};
-use crate::plans::plain_schema;
 use crate::problem::{Code, Problem};
 use crate::results_log::{Follower, News, Wanted, is_done, read_end};
 use crate::row_stream::{RowStream, StreamFormat};

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use tenaz_csv::{Column, Kind};
 use tenaz_engine::parse_kind;
+use tenaz_source::NumberForm;
+
+use crate::spelling::Spellings;
 
 /// Spellings of null that exports use besides the empty field. They count only in columns that are something else than text.
 const NULLS: [&str; 12] = ["NULL", "null", "Null", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "None", "none", "\\N"];
@@ -15,6 +18,12 @@ const MAX_PRECISION: usize = 38;
 
 /// Values of a column that are kept for a second look.
 const ODD_VALUES: usize = 2_000;
+
+/// Values that are no numbers and are kept to be shown; a column of which these many at least are numbers, and at most one in
+/// so many is not, is said to be text because of a few values.
+const MISFITS_KEPT: usize = 8;
+const MISFITS_AMONG: u64 = 20;
+const MISFIT_SHARE: u64 = 20;
 
 /// Longer values are no numbers, dates or truth values.
 const MAX_VALUE_BYTES: usize = 64;
@@ -32,11 +41,69 @@ pub(crate) struct Evidence {
     numbers: bool,
     seen: Seen,
     bool_kind: Kind,
-    /// Values that are no plain numbers, dates or truth values, for a second look: the first ones and the last ones.
-    odd: Vec<Box<str>>,
-    odd_seen: usize,
-    /// One value was too long for anything but text.
-    long: bool,
+    /// Unlike values that are no plain whole numbers, for a second look.
+    odd: BTreeSet<Box<str>>,
+    odd_seen: u64,
+    /// One value can only be text.
+    is_text: bool,
+    /// What the values can be besides text, once there are too many to keep them all.
+    spellings_left: Option<Spellings>,
+    /// What the values that were not kept hold.
+    not_kept: NotKept,
+    /// How many values are plain numbers.
+    plain_numbers: u64,
+    /// Values that are not, the first few of them.
+    no_numbers: Vec<Box<str>>,
+}
+
+/// Values that could not be kept, as each spelling that all of them allow reads them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NotKept {
+    numbers: Vec<(NumberForm, Seen)>,
+    /// One is a date with a time.
+    pub(crate) has_time: bool,
+}
+
+impl NotKept {
+    fn add(&mut self, text: &str, left: &Spellings) {
+        match left {
+            Spellings::Numbers(forms) => {
+                for form in forms {
+                    let Some(plain) = form.plain(text) else { continue };
+                    match self.numbers.iter_mut().find(|(known, _)| known == form) {
+                        Some((_, seen)) => drop(seen.add(&plain)),
+                        None => {
+                            let mut seen = Seen::default();
+                            seen.add(&plain);
+                            self.numbers.push((*form, seen));
+                        }
+                    }
+                }
+            }
+            Spellings::Dates(orders) => {
+                self.has_time |= orders.iter().any(|order| order.plain(text).is_some_and(|plain| plain.len() > 10));
+            }
+            Spellings::Truths(_) => {}
+        }
+    }
+
+    /// The numbers, read in this form.
+    pub(crate) fn numbers(&self, form: NumberForm) -> Option<&Seen> {
+        self.numbers.iter().find(|(known, _)| *known == form).map(|(_, seen)| seen)
+    }
+}
+
+/// Values because of which a column is text, although nearly all others are numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Misfits {
+    /// How many.
+    pub(crate) count: u64,
+    /// Of how many values.
+    pub(crate) of: u64,
+    /// Unlike ones, the first few.
+    pub(crate) examples: Vec<String>,
+    /// The type that the other values have.
+    pub(crate) kind: Kind,
 }
 
 /// The numbers seen so far.
@@ -45,6 +112,8 @@ pub(crate) struct Seen {
     /// Digits before and behind the point, at most.
     whole: usize,
     scale: usize,
+    /// Digits behind the point, at least.
+    least_scale: Option<usize>,
     /// One does not fit 64 bits.
     large: bool,
     /// One has a point; one has a point and anything but a single zero behind it.
@@ -65,9 +134,13 @@ impl Default for Evidence {
             numbers: true,
             seen: Seen::default(),
             bool_kind: parse_kind("bool").expect("a type that every workload file may use"),
-            odd: Vec::new(),
+            odd: BTreeSet::new(),
             odd_seen: 0,
-            long: false,
+            is_text: false,
+            spellings_left: None,
+            not_kept: NotKept::default(),
+            plain_numbers: 0,
+            no_numbers: Vec::new(),
         }
     }
 }
@@ -92,37 +165,82 @@ impl Evidence {
         self.times = self.times && short && Kind::Timestamp.check(text).is_ok();
         let is_number = short && self.seen.add(text);
         self.numbers = self.numbers && is_number;
+        self.plain_numbers += u64::from(is_number);
+        if !is_number && self.no_numbers.len() < MISFITS_KEPT && !self.no_numbers.iter().any(|known| **known == *text) {
+            self.no_numbers.push(text.into());
+        }
         // Whole numbers are numbers in every spelling, but `007` is a code.
         let is_whole = text.bytes().all(|byte| byte.is_ascii_digit()) && (text.len() == 1 || !text.starts_with('0'));
-        if short && !is_whole {
+        self.is_text |= !short;
+        if !is_whole {
+            self.odd_seen += 1;
             self.keep(text);
         }
-        self.long |= !short;
     }
 
+    /// Keeps a value for the second look. What does not fit any more is looked at right away, unless plain types still do.
     fn keep(&mut self, text: &str) {
-        if self.odd.len() < ODD_VALUES {
-            self.odd.push(text.into());
-        } else {
-            let place = ODD_VALUES / 2 + self.odd_seen % (ODD_VALUES / 2);
-            self.odd[place] = text.into();
+        if self.is_text || self.odd.contains(text) {
+            return;
         }
-        self.odd_seen += 1;
+        if self.odd.len() < ODD_VALUES {
+            self.odd.insert(text.into());
+            return;
+        }
+        if self.is_plainly_typed() {
+            return;
+        }
+        let left = self.spellings_left.take().or_else(|| Spellings::of(self));
+        self.spellings_left = left.and_then(|left| left.without_misfits(text));
+        match &self.spellings_left {
+            Some(left) => self.not_kept.add(text, left),
+            None => self.is_text = true,
+        }
+    }
+
+    /// What the values hold that are not among the odd ones.
+    pub(crate) fn not_kept(&self) -> &NotKept {
+        &self.not_kept
+    }
+
+    /// Why a column is text of which nearly all values are numbers.
+    pub(crate) fn misfits(&self) -> Option<Misfits> {
+        let count = self.values - self.plain_numbers;
+        let few = count > 0 && self.plain_numbers >= MISFITS_AMONG && count * MISFIT_SHARE <= self.values;
+        // Numbers that do not fit any type are no misfits.
+        let kind = self.seen.kind(self.nulls > 0);
+        (few && kind != Kind::Text).then(|| Misfits {
+            count,
+            of: self.values,
+            examples: self.no_numbers.iter().take(3).map(|text| text.to_string()).collect(),
+            kind,
+        })
     }
 
     /// Values that are worth a second look; none, if one of them can only be text.
-    pub(crate) fn odd(&self) -> &[Box<str>] {
-        if self.long { &[] } else { &self.odd }
+    pub(crate) fn odd(&self) -> Vec<&str> {
+        if self.is_text { Vec::new() } else { self.odd.iter().map(|text| &**text).collect() }
+    }
+
+    /// The spellings that all values allow, if there were too many to keep them.
+    pub(crate) fn spellings_left(&self) -> Option<&Spellings> {
+        self.spellings_left.as_ref()
     }
 
     /// The whole numbers among the values, which are numbers in every spelling.
     pub(crate) fn whole_numbers(&self) -> Seen {
-        Seen { whole: self.seen.whole, large: self.seen.large, ..Seen::default() }
+        let least_scale = self.has_whole_numbers().then_some(0);
+        Seen { whole: self.seen.whole, large: self.seen.large, least_scale, ..Seen::default() }
+    }
+
+    /// Whether plain numbers have unlike numbers of digits behind the point.
+    pub(crate) fn has_unlike_scales(&self) -> bool {
+        self.numbers && self.seen.has_unlike_scales()
     }
 
     /// Whether whole numbers are among the values, which are no dates and no words.
     pub(crate) fn has_whole_numbers(&self) -> bool {
-        (self.odd_seen as u64) < self.values
+        self.odd_seen < self.values
     }
 
     /// How many values there were.
@@ -142,7 +260,7 @@ impl Evidence {
 
     /// Whether the values are something else than text, in any spelling.
     pub(crate) fn is_typed(&self) -> bool {
-        !matches!(self.kind(), Kind::Text) || crate::spelling::Spellings::of(self).is_some()
+        !matches!(self.kind(), Kind::Text) || Spellings::of(self).is_some()
     }
 
     /// The column, with the narrowest type that takes every value seen.
@@ -170,6 +288,17 @@ impl Evidence {
 }
 
 impl Seen {
+    /// Takes all numbers of another one into account.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        self.whole = self.whole.max(other.whole);
+        self.scale = self.scale.max(other.scale);
+        self.least_scale = self.least_scale.into_iter().chain(other.least_scale).min();
+        self.large |= other.large;
+        self.point |= other.point;
+        self.fraction |= other.fraction;
+        self.exponent |= other.exponent;
+    }
+
     /// Takes a number into account; false: it is none. Numbers with leading zeros or a plus are codes (`007`, `+49…`), not numbers.
     pub(crate) fn add(&mut self, text: &str) -> bool {
         let digits = text.strip_prefix('-').unwrap_or(text);
@@ -192,12 +321,18 @@ impl Seen {
         }
         self.whole = self.whole.max(whole.len());
         self.scale = self.scale.max(behind.len());
+        self.least_scale = Some(self.least_scale.map_or(behind.len(), |least| least.min(behind.len())));
         self.large |= whole.is_empty()
             || format!("{}{whole}", if text.starts_with('-') { "-" } else { "" }).parse::<i64>().is_err();
         self.point |= fraction.is_some();
         self.fraction |= fraction.is_some_and(|f| f != "0");
         self.exponent |= exponent.is_some();
         true
+    }
+
+    /// Whether numbers have unlike numbers of digits behind the point.
+    pub(crate) fn has_unlike_scales(&self) -> bool {
+        self.least_scale.is_some_and(|least| least < self.scale)
     }
 
     pub(crate) fn kind(&self, nulls: bool) -> Kind {
@@ -294,6 +429,33 @@ mod tests {
         assert_eq!(kind(&[&"9".repeat(38)]), "decimal(38,0)");
         assert_eq!(kind(&[&"9".repeat(39)]), "text");
         assert_eq!(kind(&[&format!("0.{}", "1".repeat(38))]), "float");
+    }
+
+    #[test]
+    fn one_bad_value_among_many_is_never_forgotten() {
+        let mut evidence = Evidence::default();
+        (0..5_000).for_each(|n| evidence.add(&format!("{n},5")));
+        assert!(evidence.is_typed());
+        evidence.add("amount");
+        (5_000..10_000).for_each(|n| evidence.add(&format!("{n},5")));
+        assert!(!evidence.is_typed());
+    }
+
+    #[test]
+    fn a_column_that_is_text_because_of_a_few_values_knows_them() {
+        let mut evidence = Evidence::default();
+        (0..100).for_each(|n| evidence.add(&format!("{n}.5")));
+        assert_eq!(evidence.misfits(), None);
+        ["?", "unbekannt", "?"].iter().for_each(|value| evidence.add(value));
+        let misfits = evidence.misfits().expect("three misfits");
+        assert_eq!(
+            (misfits.count, misfits.of, misfits.examples),
+            (3, 103, vec!["?".to_owned(), "unbekannt".to_owned()])
+        );
+        assert_eq!(misfits.kind.to_string(), "decimal(15,1)");
+        let mut codes = Evidence::default();
+        (0..100).for_each(|n| codes.add(&format!("{:03}", n)));
+        assert_eq!(codes.misfits(), None, "codes are no numbers");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub(crate) struct Group {
     pub(crate) shape: Shape,
     /// The columns of all files by name, where they are not the same in all.
     pub(crate) by_name: Option<Vec<String>>,
+    /// Not every file has all of them.
+    pub(crate) lacks_columns: bool,
 }
 
 type Looked = (Found, Shape);
@@ -37,6 +39,7 @@ pub(crate) fn groups(
     let bytes = if files.len() > MANY_FILES { SMALL_PROBE_BYTES } else { PROBE_BYTES };
     let mut series: BTreeMap<(String, Option<String>), Vec<Looked>> = BTreeMap::new();
     let mut listed: Vec<String> = hidden.to_vec();
+    let mut empty = Vec::new();
     for found in files {
         match probe(&found, bytes, reading)? {
             Probe::Shape(shape) if shape.columns > MAX_COLUMNS => {
@@ -49,12 +52,23 @@ pub(crate) fn groups(
                 let stem = folder.is_empty().then(|| without_digits(found.stem()));
                 series.entry((folder, stem)).or_default().push((found, shape));
             }
-            Probe::Empty => notes.push(format!("{} is left out: it is empty", found.name())),
+            Probe::Empty => empty.push(found),
             Probe::Unusable(reason) => {
                 notes.push(format!("{} is left out: {reason}", found.name()));
                 listed.push(found.folder);
             }
         }
+    }
+    for found in empty {
+        let folder = found.base_folder();
+        let stem = folder.is_empty().then(|| without_digits(found.stem()));
+        // One of several files: it has no records. Alone it is a table without any.
+        if series.contains_key(&(folder.clone(), stem.clone())) {
+            notes.push(format!("{} is empty: it adds no records", found.name()));
+            continue;
+        }
+        notes.push(format!("{} is empty: a table without records, with one column", found.name()));
+        series.insert((folder, stem), vec![(found, Shape::of_nothing())]);
     }
     let mut groups = Vec::new();
     for ((folder, stem), files) in series {
@@ -127,6 +141,16 @@ fn is_same(one: &Shape, other: &Shape) -> bool {
     one.columns == other.columns && one.header.as_deref().map(lower) == other.header.as_deref().map(lower)
 }
 
+/// Whether two files have the same columns, in any order.
+fn same_names(one: &Shape, other: &Shape) -> bool {
+    let sorted = |shape: &Shape| {
+        let mut names = shape.header.as_deref().map(lower).unwrap_or_default();
+        names.sort_unstable();
+        names
+    };
+    sorted(one) == sorted(other)
+}
+
 /// The columns of all files by name, if every file shares most of its columns with the others (or must, because the user says so).
 fn common_columns(files: &[Looked], constants: &[String], must: bool) -> Option<Vec<String>> {
     let mut all: Vec<String> = Vec::new();
@@ -162,6 +186,8 @@ fn series_group(
     by_name: Option<Vec<String>>,
 ) -> Group {
     let mut shape = files[0].1.clone();
+    let lacks_columns =
+        files.iter().any(|(_, other)| other.columns != files[0].1.columns || !same_names(&shape, other));
     shape.repeats_header = files.iter().any(|(_, shape)| shape.repeats_header);
     for (_, other) in &files[1..] {
         let new: Vec<String> = other.said.iter().filter(|said| !shape.said.contains(said)).cloned().collect();
@@ -176,7 +202,7 @@ fn series_group(
     } else {
         files.iter().map(|found| glob::Pattern::escape(&found.name())).collect()
     };
-    Group { wanted_name, patterns, files, shape, by_name }
+    Group { wanted_name, patterns, files, shape, by_name, lacks_columns }
 }
 
 fn file_group((found, shape): Looked) -> Group {
@@ -188,6 +214,7 @@ fn file_group((found, shape): Looked) -> Group {
         files: vec![found],
         shape,
         by_name: None,
+        lacks_columns: false,
     }
 }
 
@@ -197,7 +224,7 @@ fn say(group: &Group, notes: &mut Vec<String>) {
     let whose =
         if group.files.len() == 1 { first } else { format!("{} ({} files)", group.wanted_name, group.files.len()) };
     notes.extend(group.shape.said.iter().map(|said| format!("{whose}: {said}")));
-    if let (Some(columns), true) = (&group.by_name, group.files.len() > 1) {
+    if let (Some(columns), true, true) = (&group.by_name, group.files.len() > 1, group.lacks_columns) {
         let what = "not every file has all of them, and what a file does not have is null there (--apart makes a table of each)";
         notes.push(format!("{whose}: one table with {} columns by name; {what}", columns.len()));
     }

@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use tenaz_core::limits::MAX_TABLES;
-use tenaz_csv::{Header, Layout};
+use tenaz_csv::{Column, Header, Kind, Layout};
 use tenaz_engine::{Role, Table, Workload};
 use tenaz_source::FileFormat;
 
 use crate::Error;
+use crate::evidence::Misfits;
 use crate::find::{Findings, Found, find};
 use crate::grouping::{Group, groups};
 use crate::limits::DIMENSION_BYTES;
 use crate::names::Names;
 use crate::reading::Reading;
-use crate::sample::{Canonical, sample};
+use crate::sample::{Canonical, Sampled, sample};
 use crate::spelling::{Hints, Spellings};
 
 /// Tables without queries, and how they came about.
@@ -43,7 +44,7 @@ pub struct Source {
 /// `reading` does not say is guessed.
 ///
 /// # Errors
-/// There is nothing to infer from, or a file cannot be read. A file that is empty or no CSV is left out with a note.
+/// There is nothing to infer from, or a file cannot be read. A file that is no CSV is left out with a note.
 pub fn infer(path: &Path, reading: &Reading) -> Result<Inferred, Error> {
     let (dir, findings) = findings(path)?;
     if findings.files.is_empty() {
@@ -111,24 +112,43 @@ fn table(
     };
     let given = group.by_name.as_ref().or(group.shape.header.as_ref());
     let width = group.by_name.as_ref().map_or(group.shape.columns, Vec::len);
-    let canonical =
-        Canonical { delimiter: dialect.canonical_delimiter(), has_header: format.has_header, columns: width };
-    let evidence = sample(&files, &format, canonical)?;
+    let header = if group.by_name.is_some() { group.by_name.as_deref() } else { group.shape.header_record.as_deref() };
+    let canonical = Canonical {
+        delimiter: dialect.canonical_delimiter(),
+        has_header: format.has_header,
+        columns: width,
+        header,
+        second_table: group.shape.second_table.as_deref(),
+        keeps_totals: reading.totals == Some(false),
+        nulls: &reading.nulls,
+    };
+    let Sampled { evidence, repeats_header, total } = sample(&files, &format, canonical)?;
+    format.drop_repeated_headers |= repeats_header;
+    format.drop_totals = reading.totals.unwrap_or(total.is_some());
+    if let Some(total) = total.filter(|_| reading.totals.is_none()) {
+        notes.push(format!(
+            "{name}: the last record sums others up, and such records are left out: {total} (--totals keep reads them)"
+        ));
+    }
     let column_names = column_names(given.map_or(&[][..], Vec::as_slice), width);
     let spellings: Vec<Option<Spellings>> =
         evidence.iter().map(|e| if e.is_plainly_typed() { None } else { Spellings::of(e) }).collect();
     let hints = hints(&spellings, dialect.delimiter, reading);
-    let mut columns = Vec::new();
+    let (mut columns, mut trimmed) = (Vec::new(), Vec::new());
     for ((evidence, spelling), column_name) in evidence.iter().zip(&spellings).zip(column_names) {
         let mut column = evidence.column(column_name);
-        let mut form = None;
+        let (mut form, mut unlike_scales) = (None, evidence.has_unlike_scales());
         if let Some(spelling) = spelling {
             let chosen = spelling.choose(&format!("{name}.{}", column.name), evidence, hints);
-            (column.kind, form) = (chosen.kind, chosen.form);
+            (column.kind, form, unlike_scales) = (chosen.kind, chosen.form, chosen.unlike_scales);
             column.nulls = evidence.spellings().map(str::to_owned).collect();
             notes.extend(chosen.said);
         }
+        if let (Kind::Text, Some(misfits)) = (&column.kind, evidence.misfits()) {
+            notes.push(said_of_misfits(&name, &column.name, &misfits));
+        }
         column.nulls.extend(reading.nulls.iter().cloned());
+        trimmed.push(unlike_scales && matches!(column.kind, Kind::Decimal { .. }));
         format.values.push(form);
         columns.push(column);
     }
@@ -152,9 +172,22 @@ fn table(
             given.len()
         ));
     }
+    let labels = labels(&columns, given.map_or(&[][..], Vec::as_slice));
     let layout = Layout { columns, delimiter: dialect.canonical_delimiter(), header };
     let table = Table::new(name, group.patterns.clone(), role, layout);
-    Ok(Table { format, ..table })
+    Ok(Table { format, labels, trimmed, ..table })
+}
+
+/// A column that is text because of a few values, and what to do about it.
+fn said_of_misfits(table: &str, column: &str, misfits: &Misfits) -> String {
+    let examples: Vec<String> = misfits.examples.iter().map(|text| format!("{text:?}")).collect();
+    let (count, of, kind) = (misfits.count, misfits.of, &misfits.kind);
+    let are = if count == 1 { "is no number" } else { "are no numbers" };
+    let nulls = misfits.examples.join(",");
+    format!(
+        "{table}.{column} is text because {count} of {of} sampled values {are}, such as {} (--null '{nulls}' reads them as null, --types \"{table}.{column}={kind}\" rejects them)",
+        examples.join(", ")
+    )
 }
 
 /// What the columns that leave no choice, and the user, say about those that leave one.
@@ -176,6 +209,15 @@ fn column_names(given: &[String], columns: usize) -> Vec<String> {
         given.or_else(|| names.give(&format!("c{}", column + 1), "c")).expect("a name of letters is always given")
     };
     (0..columns).map(name).collect()
+}
+
+/// The names in the header, where they are the columns' names in other letters.
+fn labels(columns: &[Column], given: &[String]) -> Vec<Option<String>> {
+    let label = |(index, column): (usize, &Column)| {
+        let label = given.get(index)?.trim();
+        (label != column.name && label.to_lowercase() == column.name).then(|| label.to_owned())
+    };
+    columns.iter().enumerate().map(label).collect()
 }
 
 /// Small tables are dimensions, but never the largest.

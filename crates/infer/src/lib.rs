@@ -15,6 +15,7 @@ mod error;
 mod evidence;
 mod find;
 mod grouping;
+mod header;
 mod infer;
 pub mod limits;
 mod names;

@@ -8,7 +8,11 @@ use tenaz_words::nearest;
 
 use crate::Error;
 
-/// Gives columns the types of a list: `table.column=type` for one column, `column=type` for every column of that name.
+/// What stands for every column.
+const ALL_COLUMNS: &str = "*";
+
+/// Gives columns the types of a list: `table.column=type` for one column, `column=type` for every column of that name, `*=type`
+/// for all columns. Later entries overrule earlier ones.
 ///
 /// # Errors
 /// [`Error::Types`] names the part of the list, what is wrong with it, and the nearest names.
@@ -53,13 +57,21 @@ fn apply(workload: &mut Workload, entry: &str) -> Result<(), Error> {
     let chosen = |name: &str| table.is_none_or(|table| table == name);
     let mut found = false;
     for table in workload.tables.iter_mut().filter(|t| chosen(&t.name)) {
-        let Some(index) = table.layout.columns.iter().position(|c| c.name == column) else { continue };
-        found = true;
-        let column = &mut Arc::make_mut(&mut table.layout).columns[index];
-        if kind == Kind::Text {
-            column.nulls.clear();
+        for index in 0..table.layout.columns.len() {
+            let given = &mut Arc::make_mut(&mut table.layout).columns[index];
+            if column != ALL_COLUMNS && given.name.to_lowercase() != column {
+                continue;
+            }
+            found = true;
+            given.kind = kind.clone();
+            if kind == Kind::Text {
+                // Text is what stands in the file.
+                given.nulls.clear();
+                if let Some(form) = table.format.values.get_mut(index) {
+                    *form = None;
+                }
+            }
         }
-        column.kind = kind.clone();
     }
     if found {
         return Ok(());
@@ -108,6 +120,8 @@ mod tests {
         assert_eq!(kinds("id=int").expect("no mistake"), "int date int date");
         assert_eq!(kinds("Orders.ID=int, name=decimal(12,2)").expect("no mistake"), "int date date decimal(12,2)");
         assert_eq!(kinds("").expect("no mistake"), "date date date date");
+        assert_eq!(kinds("*=text,id=int").expect("no mistake"), "int text int text");
+        assert_eq!(kinds("orders.*=text").expect("no mistake"), "text text date date");
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! The shape of a file, from its first bytes: encoding, dialect, header, number of fields.
 
-use tenaz_csv::Kind;
 use tenaz_csv::limits::MAX_RECORD_BYTES;
 use tenaz_source::{Compression, Dialect, RecordKind, RecordReader, TextEncoding, read_head};
 
 use crate::Error;
 use crate::evidence::Evidence;
 use crate::find::Found;
-use crate::limits::MAX_HEADER_NAME;
+use crate::header::{HeaderGuess, find_header, first_header, is_value};
 use crate::reading::Reading;
 use crate::sniff::{most_common, sniff, without_lines};
 
@@ -20,12 +19,33 @@ pub(crate) struct Shape {
     pub(crate) is_plain_text: bool,
     /// The names in the first record, if it holds names.
     pub(crate) header: Option<Vec<String>>,
+    /// The record that holds them, or the last of several, as it stands in the file.
+    pub(crate) header_record: Option<Vec<String>>,
     /// Fields of a record.
     pub(crate) columns: usize,
     /// The header stands in the file again.
     pub(crate) repeats_header: bool,
+    /// The first record of a second table below the first.
+    pub(crate) second_table: Option<Vec<String>>,
     /// What was guessed and has to be said.
     pub(crate) said: Vec<String>,
+}
+
+impl Shape {
+    /// The shape of a file without any records.
+    pub(crate) fn of_nothing() -> Self {
+        Self {
+            dialect: Dialect::default(),
+            encoding: TextEncoding::UTF_8,
+            is_plain_text: true,
+            header: None,
+            header_record: None,
+            columns: 1,
+            repeats_header: false,
+            second_table: None,
+            said: Vec::new(),
+        }
+    }
 }
 
 /// The result of looking at a file.
@@ -84,91 +104,151 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
         return Some((Probe::Empty, 0));
     }
     let sniffed = sniff(head, whole, tabs, reading);
-    let dialect = sniffed.dialect;
+    let (mut dialect, mut said) = (sniffed.dialect, sniffed.said);
     let body = without_lines(head, dialect.skip_lines, dialect.cr_ends_records);
-    let (all, seen) = records(body, whole, &dialect, reading.lenient);
+    let (seen_records, seen) = records(body, whole, &dialect, reading.lenient);
     if seen == 0 {
         return None;
     }
-    let Some(first) = all.first() else {
+    if seen_records.is_empty() {
         let broken = "its records have broken quotes (--lenient takes them literally, --quote none knows none)";
         return Some((Probe::Unusable(broken.to_owned()), seen));
-    };
-    let others: Vec<Vec<&str>> = all[1..].iter().map(|record| record.iter().map(String::as_str).collect()).collect();
-    let names: Vec<&str> = first.iter().map(String::as_str).collect();
-    let header = reading.header.unwrap_or_else(|| is_header(&names, &others));
-    let lengths = all[usize::from(header)..].iter().map(Vec::len);
-    let columns = most_common(lengths, first.len()).unwrap_or(first.len());
-    let repeats_header = header && repeats(first, &all[1..]);
-    let header = header.then(|| first.iter().map(|name| name.trim().to_owned()).collect());
+    }
+    let second_table = second_table(&seen_records);
+    let first_table = &seen_records[..second_table.unwrap_or(seen_records.len())];
+    let mut all: Vec<Vec<String>> = first_table.iter().map(|record| record.fields.clone()).collect();
+    let width = most_common(all.iter().map(Vec::len), all[0].len()).unwrap_or(all[0].len());
+    let guess = guess_header(&all, width, reading);
+    let mut header = None;
+    if let Some(guess) = guess {
+        said.extend(said_of(&guess, &seen_records, &dialect, reading));
+        dialect.skip_lines += if guess.record > 0 { seen_records[guess.record].line } else { 0 };
+        all.drain(..guess.record);
+        header = Some(guess.names);
+    }
+    let columns = most_common(all[usize::from(header.is_some())..].iter().map(Vec::len), width).unwrap_or(width);
+    let repeats_header = header.is_some() && all[0].len() > 1 && all[1..].contains(&all[0]);
+    if let Some(second) = second_table {
+        let line = dialect.skip_lines + seen_records[second].line + 1;
+        let names = seen_records[second].fields.join(",");
+        said.push(format!(
+            "line {line} seems to begin a second table ({names}): it is read as more records of the first; put each table into a file of its own"
+        ));
+    }
     let shape = Shape {
         dialect,
         encoding: TextEncoding::UTF_8,
         is_plain_text: true,
+        header_record: header.as_ref().map(|_| all[0].clone()),
         header,
         columns,
         repeats_header,
-        said: sniffed.said,
+        second_table: second_table.map(|second| seen_records[second].fields.clone()),
+        said,
     };
     Some((Probe::Shape(shape), seen))
 }
 
-/// Whether the header stands in the file again. Where all columns are texts it may as well be a record like others.
-fn repeats(header: &[String], others: &[Vec<String>]) -> bool {
-    let (again, records): (Vec<&Vec<String>>, Vec<&Vec<String>>) = others.iter().partition(|record| **record == header);
-    let is_typed = |column: usize| {
-        let mut evidence = Evidence::default();
-        records.iter().filter_map(|record| record.get(column)).for_each(|field| evidence.add(field));
-        evidence.is_typed()
+/// The header, as the user says or as the records show.
+fn guess_header(all: &[Vec<String>], width: usize, reading: &Reading) -> Option<HeaderGuess> {
+    let first = || HeaderGuess {
+        record: 0,
+        names: all[0].iter().map(|name| name.trim().to_owned()).collect(),
+        lines: 1,
+        is_doubtful: false,
     };
-    !again.is_empty() && header.len() > 1 && (0..header.len()).any(is_typed)
+    match (reading.header, reading.skip_lines) {
+        (Some(true), _) => Some(first()),
+        (Some(false), _) => None,
+        // Whoever says where the header is has said it.
+        (None, Some(_)) => first_header(all, width),
+        (None, None) => find_header(all, width),
+    }
+}
+
+/// What has to be said about a header that is not simply the first record.
+fn said_of(guess: &HeaderGuess, records: &[Seen], dialect: &Dialect, reading: &Reading) -> Vec<String> {
+    let mut said = Vec::new();
+    if guess.record > 0 {
+        let line = dialect.skip_lines + records[guess.record].line + 1;
+        let what = match (guess.lines, guess.record) {
+            (2, 1) => format!("lines {} and {line} are one header", line - 1),
+            (2, _) => format!("lines {} and {line} are one header, and lines above it are no records", line - 1),
+            _ => format!("line {line} is the header, and lines above it are no records"),
+        };
+        said.push(format!("{what} (--skip {} reads from the first line on)", dialect.skip_lines));
+    }
+    if guess.is_doubtful && reading.header.is_none() {
+        said.push(
+            "all columns are text, and the first record is taken for their names (--header no reads it as data)"
+                .to_owned(),
+        );
+    }
+    said
+}
+
+/// Where a second table begins: behind a blank line, with names for columns that hold no names above it, or with another number
+/// of fields.
+fn second_table(records: &[Seen]) -> Option<usize> {
+    let looks_like_a_header = |fields: &[String]| {
+        fields.len() > 1 && fields.iter().all(|name| !name.trim().is_empty() && !is_value(name.trim()))
+    };
+    (2..records.len().saturating_sub(1)).find(|&at| {
+        let (above, fields) = (&records[..at], &records[at].fields);
+        let width = above[0].fields.len();
+        let goes_on = records[at + 1].fields.len() == fields.len() && !records[at + 1].behind_blank;
+        if !records[at].behind_blank || !goes_on || !looks_like_a_header(fields) || *fields == above[0].fields {
+            return false;
+        }
+        let is_typed = |column: usize| {
+            let mut evidence = Evidence::default();
+            above[1..].iter().filter_map(|record| record.fields.get(column)).for_each(|field| evidence.add(field));
+            evidence.is_typed()
+        };
+        above.iter().all(|record| record.fields.len() == width)
+            && width > 1
+            && (fields.len() != width || (0..width).any(is_typed))
+    })
+}
+
+/// A record that was seen, and where.
+#[derive(Debug)]
+struct Seen {
+    fields: Vec<String>,
+    /// Lines before it.
+    line: u64,
+    /// A blank line stands right before it.
+    behind_blank: bool,
 }
 
 /// The records of a text, without those that have stray quotes, and how many there are in all.
-fn records(body: &[u8], whole: bool, dialect: &Dialect, lenient: bool) -> (Vec<Vec<String>>, usize) {
+fn records(body: &[u8], whole: bool, dialect: &Dialect, lenient: bool) -> (Vec<Seen>, usize) {
     let mut reader = RecordReader::new(dialect.clone(), lenient);
     let (mut rest, mut all, mut seen) = (body, Vec::new(), 0);
+    let (mut line, mut behind_blank) = (0, false);
     while let Some(span) = reader.read(rest, whole) {
         rest = &rest[span.next..];
+        let here = line;
+        line += span.lines;
         let is_good = match span.kind {
-            RecordKind::Blank | RecordKind::Comment => continue,
+            RecordKind::Blank => {
+                behind_blank = true;
+                continue;
+            }
+            RecordKind::Comment => continue,
             RecordKind::Record => true,
             RecordKind::StrayQuote | RecordKind::OpenQuote => lenient,
         };
         seen += 1;
+        // A line of delimiters alone is what spreadsheets write for a blank one.
+        let is_blank = reader.fields().all(|field| field.trim_ascii().is_empty());
         if is_good {
-            all.push(reader.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect());
+            let fields = reader.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
+            all.push(Seen { fields, line: here, behind_blank });
         }
+        behind_blank = is_blank;
     }
     (all, seen)
-}
-
-/// Names are texts, there is one for every column, and they differ. If some are missing or repeated (pandas leaves the name of an
-/// index out), the records below must tell: a column with a name over values that are no texts.
-fn is_header(first: &[&str], body: &[Vec<&str>]) -> bool {
-    let names: Vec<&str> = first.iter().map(|name| name.trim()).collect();
-    if names.iter().any(|name| is_value(name) || name.chars().count() > MAX_HEADER_NAME) {
-        return false;
-    }
-    let mut sorted: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
-    sorted.sort_unstable();
-    sorted.dedup();
-    if sorted.len() == names.len() {
-        return true;
-    }
-    let has_type = |column: usize| {
-        let mut evidence = Evidence::default();
-        body.iter().filter_map(|record| record.get(column)).for_each(|field| evidence.add(field));
-        evidence.is_typed()
-    };
-    (0..names.len()).any(|column| !names[column].is_empty() && has_type(column))
-}
-
-/// Whether the text is a number, a date, a time or a truth value, in any spelling.
-fn is_value(text: &str) -> bool {
-    let mut evidence = Evidence::default();
-    evidence.add(text);
-    evidence.is_typed() || Kind::Float.check(text).is_ok()
 }
 
 #[cfg(test)]

@@ -17,8 +17,10 @@ pub struct Reading {
     pub comment: Option<Option<u8>>,
     /// Lines before the header.
     pub skip_lines: Option<u64>,
-    /// Whether spaces behind a delimiter are no data.
+    /// Whether spaces around fields are no data.
     pub skip_spaces: Option<bool>,
+    /// Whether records that sum others up are left out.
+    pub totals: Option<bool>,
     /// Whether the first record names the columns.
     pub header: Option<bool>,
     /// Spellings of null besides the empty field, in every column.

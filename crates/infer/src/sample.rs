@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
 
 use tenaz_csv::{Records, line_starts};
 use tenaz_source::{FileFormat, Opened};
@@ -16,15 +17,37 @@ const BLOCKS: u64 = 3;
 
 /// How canonical records of a table look.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Canonical {
+pub(crate) struct Canonical<'a> {
     pub(crate) delimiter: u8,
     pub(crate) has_header: bool,
     pub(crate) columns: usize,
+    /// The header as it stands in the file.
+    pub(crate) header: Option<&'a [String]>,
+    /// The record with which another table begins.
+    pub(crate) second_table: Option<&'a [String]>,
+    /// Whether a record that sums others up is one like others.
+    pub(crate) keeps_totals: bool,
+    /// Spellings of null that the user has named.
+    pub(crate) nulls: &'a [String],
 }
 
-/// What the sampled records of these files say about each column. Records that are no good whatever the types are not asked.
-pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical) -> Result<Vec<Evidence>, Error> {
-    let mut evidence = vec![Evidence::default(); shape.columns];
+/// What a sample of a table's records shows.
+#[derive(Debug)]
+pub(crate) struct Sampled {
+    /// Of each column.
+    pub(crate) evidence: Vec<Evidence>,
+    /// The header stands among the records.
+    pub(crate) repeats_header: bool,
+    /// The last record of a file, if it sums the others up.
+    pub(crate) total: Option<String>,
+}
+
+/// What the sampled records of these files say. Records that are no good whatever the types are not asked.
+pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical<'_>) -> Result<Sampled, Error> {
+    let evidence = vec![Evidence::default(); shape.columns];
+    let mut sampled = Sampled { evidence, repeats_header: false, total: None };
+    // What is repaired in a sample is repaired, and counted, again when the files are read.
+    let format = &FileFormat { repairs: Arc::default(), ..format.clone() };
     let chosen = files.len().min(SAMPLED_FILES);
     let share = TABLE_SAMPLE_BYTES / chosen.max(1);
     let head_bytes = (share / 2).min(HEAD_SAMPLE_BYTES);
@@ -39,15 +62,15 @@ pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical) ->
             Opened::Stream { mut reader, .. } => {
                 let mut head = Vec::new();
                 (&mut reader).take(share as u64).read_to_end(&mut head).map_err(unreadable)?;
-                add_head(&mut evidence, shape, &head, head.len() < share);
+                sampled.add_head(shape, &head, head.len() < share);
                 continue;
             }
         };
         let head = read_at(&mut file, 0, head_bytes).map_err(unreadable)?;
         let whole = head.len() < head_bytes;
-        add_head(&mut evidence, shape, &head, whole);
+        sampled.add_head(shape, &head, whole);
         // Where lines are all there is to go by, quotes would make a block's start a guess.
-        if whole || (shape.columns == 1 && head.contains(&b'"')) {
+        if whole || shape.second_table.is_some() || (shape.columns == 1 && head.contains(&b'"')) {
             continue;
         }
         for block in 1..=BLOCKS {
@@ -55,10 +78,62 @@ pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical) ->
             let start = head.len() as u64 + inside / BLOCKS * block;
             let start = if block == BLOCKS { head.len() as u64 + inside } else { start };
             let bytes = read_at(&mut file, start, block_bytes).map_err(unreadable)?;
-            add_block(&mut evidence, shape, &bytes, block == BLOCKS);
+            sampled.add_block(shape, &bytes, block == BLOCKS);
         }
     }
-    Ok(evidence)
+    Ok(sampled)
+}
+
+impl Sampled {
+    fn add_head(&mut self, shape: Canonical<'_>, head: &[u8], whole: bool) {
+        let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+        let records = Records::new(head, shape.delimiter, whole);
+        self.add(shape, records.skip(usize::from(shape.has_header)), whole);
+    }
+
+    fn add_block(&mut self, shape: Canonical<'_>, block: &[u8], whole: bool) {
+        if let Some(start) = record_start(shape, block, whole) {
+            self.add(shape, Records::new(&block[start..], shape.delimiter, whole), whole);
+        }
+    }
+
+    /// `whole`: the last record is the file's last.
+    fn add<'a>(
+        &mut self,
+        shape: Canonical<'_>,
+        records: impl Iterator<Item = <Records<'a> as Iterator>::Item>,
+        whole: bool,
+    ) {
+        let mut records = records.flatten().peekable();
+        let mut seen = 0;
+        while let Some(fields) = records.next() {
+            let is = |known: Option<&[String]>| {
+                known.is_some_and(|known| known.len() > 1 && known.iter().eq(fields.iter().map(|field| &**field)))
+            };
+            if is(shape.second_table) {
+                return;
+            }
+            if is(shape.header) {
+                self.repeats_header = true;
+                continue;
+            }
+            let is_last = whole && records.peek().is_none();
+            if is_last
+                && seen > 1
+                && !shape.keeps_totals
+                && tenaz_source::is_total(fields.iter().map(|field| field.as_bytes()))
+            {
+                self.total = Some(fields.join(&char::from(shape.delimiter).to_string()));
+                continue;
+            }
+            seen += 1;
+            if fields.len() == shape.columns {
+                let is_null = |field: &str| shape.nulls.iter().any(|null| null == field);
+                let value = |field| if is_null(field) { "" } else { field };
+                self.evidence.iter_mut().zip(&fields).for_each(|(column, field)| column.add(value(field)));
+            }
+        }
+    }
 }
 
 fn read_at(file: &mut File, start: u64, bytes: usize) -> std::io::Result<Vec<u8>> {
@@ -68,32 +143,13 @@ fn read_at(file: &mut File, start: u64, bytes: usize) -> std::io::Result<Vec<u8>
     Ok(block)
 }
 
-fn add_head(evidence: &mut [Evidence], shape: Canonical, head: &[u8], whole: bool) {
-    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let records = Records::new(head, shape.delimiter, whole);
-    add(evidence, records.skip(usize::from(shape.has_header)));
-}
-
-fn add_block(evidence: &mut [Evidence], shape: Canonical, block: &[u8], whole: bool) {
-    if let Some(start) = record_start(shape, block, whole) {
-        add(evidence, Records::new(&block[start..], shape.delimiter, whole));
-    }
-}
-
-fn add<'a>(evidence: &mut [Evidence], records: impl Iterator<Item = <Records<'a> as Iterator>::Item>) {
-    let columns = evidence.len();
-    for fields in records.flatten().filter(|fields| fields.len() == columns) {
-        evidence.iter_mut().zip(&fields).for_each(|(column, field)| column.add(field));
-    }
-}
-
 /// Where the first record of a block from inside a file starts; none: it cannot be told.
 ///
 /// The block may start inside quotes. Of two line starts with an odd number of quotes between them, one is inside. So there are two
 /// guesses, the first line start of either kind. From the wrong one, too, records are soon read right, because a quote inside an
 /// unquoted field is literal: from where both guesses agree, both are right. If they never do, the one from which more records
 /// have the right number of fields is taken. If all lines are of one kind, no quotes span lines.
-fn record_start(shape: Canonical, block: &[u8], whole: bool) -> Option<usize> {
+fn record_start(shape: Canonical<'_>, block: &[u8], whole: bool) -> Option<usize> {
     let guess = |start: usize| Guess::new(shape, block, whole, start);
     let chosen = match guesses(block).map(|start| start.map(guess)) {
         [Some(one), Some(other)] => match one.starts.iter().find(|start| other.starts.binary_search(start).is_ok()) {
@@ -132,7 +188,7 @@ struct Guess {
 }
 
 impl Guess {
-    fn new(shape: Canonical, block: &[u8], whole: bool, start: usize) -> Self {
+    fn new(shape: Canonical<'_>, block: &[u8], whole: bool, start: usize) -> Self {
         let mut guess = Self { starts: Vec::new(), bad: 0 };
         let mut records = Records::new(&block[start..], shape.delimiter, whole);
         let mut at = start;
@@ -149,8 +205,16 @@ impl Guess {
 mod tests {
     use super::*;
 
-    fn shape(columns: usize) -> Canonical {
-        Canonical { delimiter: b',', has_header: false, columns }
+    fn shape(columns: usize) -> Canonical<'static> {
+        Canonical {
+            delimiter: b',',
+            has_header: false,
+            columns,
+            header: None,
+            second_table: None,
+            keeps_totals: false,
+            nulls: &[],
+        }
     }
 
     #[test]

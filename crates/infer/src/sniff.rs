@@ -1,6 +1,6 @@
 //! The dialect of a text, found by trying: the marks by which most records have the same number of fields.
 
-use tenaz_source::{Dialect, Escape, RecordKind, RecordReader};
+use tenaz_source::{Dialect, Escape, RecordKind, RecordReader, ends_with_cr, is_rule};
 
 use crate::reading::Reading;
 
@@ -12,6 +12,9 @@ const LOOKED_AT: usize = 300;
 
 /// Lines before a header, at most.
 const MAX_PREAMBLE: usize = 40;
+
+/// Lines within which a drawn one shows that tables are drawn.
+const RULE_WITHIN: usize = 6;
 
 /// A dialect, and what has to be said about how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,27 +56,99 @@ pub(crate) fn sniff(text: &[u8], whole: bool, tabs: bool, reading: &Reading) -> 
         base.comment = Some(b'#');
         said.push("lines that begin with # are comments (--comment none reads them)".to_owned());
     }
+    base.ruled = is_ruled(body);
     let mut dialect = best(body, whole, tabs, &base, told, reading);
-    if dialect.quote == Some(b'\'') && reading.quote.is_none() {
-        said.push("fields are quoted with ' (--quote '\"' overrules)".to_owned());
-    }
-    if dialect.escape == Escape::Backslash && reading.escape.is_none() {
-        said.push("a backslash escapes quotes (--escape double overrules)".to_owned());
-    }
+    adorn(&mut dialect, body, whole, reading, &mut said);
     if reading.skip_lines.is_none() {
         let preamble = preamble(body, whole, &dialect);
         if preamble > 0 {
-            said.push(format!("the first {preamble} lines are no records (--skip 0 reads them)"));
+            let what =
+                if preamble == 1 { "line is no record".to_owned() } else { format!("{preamble} lines are no records") };
+            said.push(format!("the first {what} (--skip 0 reads from the start)"));
         }
         dialect.skip_lines = base.skip_lines + preamble;
     }
     Sniffed { dialect, said }
 }
 
-/// Whether records end with `\r` alone.
-fn ends_with_cr(text: &[u8]) -> bool {
-    let lone = (0..text.len()).filter(|&at| text[at] == b'\r' && text.get(at + 1).is_some_and(|next| *next != b'\n'));
-    memchr::memchr(b'\n', text).is_none() && lone.take(1).count() > 0
+/// What is seen only when the delimiter is known, and what has to be said of the marks.
+fn adorn(dialect: &mut Dialect, body: &[u8], whole: bool, reading: &Reading, said: &mut Vec<String>) {
+    if dialect.quote == Some(b'\'') && reading.quote.is_none() {
+        said.push("fields are quoted with ' (--quote '\"' overrules)".to_owned());
+    }
+    if dialect.escape == Escape::Backslash && reading.escape.is_none() {
+        said.push("a backslash escapes the next character, and \\N is null (--escape double overrules)".to_owned());
+    }
+    if dialect.quote.is_none() && reading.quote.is_none() && memchr::memchr(b'"', body).is_some() {
+        said.push("quotes are data (--quote '\"' overrules)".to_owned());
+    }
+    dialect.framed = dialect.delimiter == b'|' && is_framed(body);
+    if dialect.ruled || dialect.framed {
+        said.push("the table is drawn with lines and frames, which are no data".to_owned());
+    }
+    if reading.skip_spaces.is_none() && !dialect.skip_spaces && (dialect.framed || is_padded(body, whole, dialect)) {
+        dialect.skip_spaces = true;
+        said.push("fields are padded with spaces, which are no data (--spaces keep reads them)".to_owned());
+    }
+    let ends = Dialect { cr_ends_records: true, ..dialect.clone() };
+    if !dialect.cr_ends_records
+        && has_lone_cr(body)
+        && let (Some(with), Some(without)) = (fit(body, whole, &ends), fit(body, whole, dialect))
+        && with.usual == without.usual
+        && (with.same, with.first_agrees) > (without.same, without.first_agrees)
+    {
+        *dialect = ends;
+        said.push("some records end with a lone carriage return".to_owned());
+    }
+}
+
+fn has_lone_cr(text: &[u8]) -> bool {
+    memchr::memchr_iter(b'\r', text).any(|at| text.get(at + 1).is_some_and(|next| *next != b'\n'))
+}
+
+fn first_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| matches!(byte, b'\n' | b'\r')).filter(|line| !line.is_empty()).take(LOOKED_AT)
+}
+
+/// Whether a line is drawn near the top, between a header and its records.
+fn is_ruled(text: &[u8]) -> bool {
+    first_lines(text).take(RULE_WITHIN).any(is_rule)
+}
+
+/// Whether records begin and end with a bar.
+fn is_framed(text: &[u8]) -> bool {
+    let (mut lines, mut framed) = (0, 0);
+    for line in first_lines(text).filter(|line| !is_rule(line)).map(<[u8]>::trim_ascii) {
+        lines += 1;
+        framed += usize::from(line.len() > 2 && line.starts_with(b"|") && line.ends_with(b"|"));
+    }
+    framed >= 2 && framed * 10 >= lines * 8
+}
+
+/// Whether columns have a width, which spaces fill up: all but the last, in all records, and one of them with spaces.
+fn is_padded(body: &[u8], whole: bool, dialect: &Dialect) -> bool {
+    let mut reader = RecordReader::new(dialect.clone(), false);
+    let (mut rest, mut widths, mut records, mut padded) = (body, Vec::new(), 0, false);
+    while records < LOOKED_AT {
+        let Some(span) = reader.read(rest, whole) else { break };
+        rest = &rest[span.next..];
+        match span.kind {
+            RecordKind::Blank | RecordKind::Comment => continue,
+            RecordKind::Record => {}
+            RecordKind::StrayQuote | RecordKind::OpenQuote => return false,
+        }
+        let lengths: Vec<usize> = reader.fields().map(|field| String::from_utf8_lossy(field).chars().count()).collect();
+        let known = lengths.len().saturating_sub(1);
+        if records > 0 && widths != lengths[..known] {
+            return false;
+        }
+        padded |= (0..known).any(|index| {
+            reader.field(index).is_some_and(|(field, quoted)| !quoted && field.ends_with(b" ") && field != b" ")
+        });
+        widths = lengths[..known].to_vec();
+        records += 1;
+    }
+    records > 2 && padded && !widths.is_empty()
 }
 
 /// The delimiter of `sep=;`, which Excel reads in the first line.
@@ -119,8 +194,14 @@ fn best(body: &[u8], whole: bool, tabs: bool, base: &Dialect, told: Option<u8>, 
         None if memchr::memchr(b'\\', body).is_some() => vec![Escape::Backslash, Escape::Doubled],
         None => vec![Escape::Doubled],
     };
+    let has_nulls = reading.escape.is_none() && memchr::memmem::find(body, b"\\N").is_some();
     let mut found: Option<(Score, Dialect)> = None;
     for &delimiter in &delimiters {
+        // MySQL's and PostgreSQL's own form: who writes \N for null escapes with backslashes, and quotes only if told to.
+        let is_dump = has_nulls && has_null_marks(body, delimiter);
+        let no_quotes = is_dump && reading.quote.is_none() && !has_quoted_fields(body, delimiter);
+        let quotes = if no_quotes { vec![None] } else { quotes.clone() };
+        let escapes = if is_dump { vec![Escape::Backslash] } else { escapes.clone() };
         for &quote in &quotes {
             for &escape in &escapes {
                 let spaces = reading.skip_spaces.unwrap_or_else(|| spaces_follow(body, delimiter));
@@ -163,6 +244,17 @@ fn best(body: &[u8], whole: bool, tabs: bool, base: &Dialect, told: Option<u8>, 
         ..base.clone()
     };
     found.map_or_else(otherwise, |(_, dialect)| dialect)
+}
+
+/// Whether a field is `\N`.
+fn has_null_marks(body: &[u8], delimiter: u8) -> bool {
+    first_lines(body).any(|line| line.split(|byte| *byte == delimiter).any(|field| field == b"\\N"))
+}
+
+/// Whether a field stands in quotes.
+fn has_quoted_fields(body: &[u8], delimiter: u8) -> bool {
+    let is_quoted = |field: &[u8]| field.len() > 1 && field.starts_with(b"\"") && field.ends_with(b"\"");
+    first_lines(body).any(|line| line.split(|byte| *byte == delimiter).any(is_quoted))
 }
 
 /// Whether nearly every delimiter is followed by a space.
@@ -290,5 +382,26 @@ mod tests {
         assert_eq!(sniffed("a,b\n\"C:\\dir\",1\n\"p\",2\n").escape, Escape::Doubled);
         assert!(sniffed("a, b\n1, \"x, y\"\n2, \"z\"\n").skip_spaces);
         assert!(sniffed("a,b\r1,2\r3,4\r").cr_ends_records);
+        assert!(sniffed("a,b\r\n1,2\r3,4\r\n5,6\r\n").cr_ends_records, "some end so");
+        assert!(!sniffed("a,b\n1,x\ry\n3,4\n").cr_ends_records, "a lone one is data");
+    }
+
+    #[test]
+    fn dumps_of_databases_escape_with_backslashes_and_have_no_quotes() {
+        let dump = sniffed("1\tAnn\t\\N\n2\t\"Bob\\tx\t5\n");
+        assert_eq!((dump.delimiter, dump.quote, dump.escape), (b'\t', None, Escape::Backslash));
+        let enclosed = sniffed("1,\"Ann\",\\N\n2,\"B \\\" x\",5\n");
+        assert_eq!((enclosed.delimiter, enclosed.quote, enclosed.escape), (b',', Some(b'"'), Escape::Backslash));
+    }
+
+    #[test]
+    fn tables_that_are_drawn_and_fields_that_are_padded_are_seen() {
+        let sap = sniffed("-----------\n|Mat  |Menge|\n-----------\n|A-1  | 1,0-|\n|A-2  | 2,0 |\n-----------\n");
+        assert!(sap.ruled && sap.framed && sap.skip_spaces && sap.delimiter == b'|');
+        let psql = sniffed(" id | name \n----+------\n  1 | a\n  2 | b\n(2 rows)\n");
+        assert!(psql.ruled && !psql.framed && psql.skip_spaces && psql.delimiter == b'|');
+        assert!(sniffed("id ,name  ,n\n1  ,Ann   ,5\n22 ,Bob   ,6\n").skip_spaces);
+        assert!(!sniffed("id,name,n\n1,Ann ,5\n2,Bob ,6\n").skip_spaces, "names have no spaces");
+        assert!(!sniffed("a,b\n---,1\nx,2\n").ruled, "a field may be dashes");
     }
 }

@@ -18,8 +18,9 @@ const NUMBERS: [NumberForm; 6] = [
 const ORDERS: [DateOrder; 3] = [DateOrder::Dmy, DateOrder::Mdy, DateOrder::Ymd];
 
 /// Pairs of words for true and false.
-const TRUTHS: [(&str, &str); 9] = [
+const TRUTHS: [(&str, &str); 10] = [
     ("yes", "no"),
+    ("t", "f"),
     ("y", "n"),
     ("ja", "nein"),
     ("j", "n"),
@@ -54,6 +55,8 @@ pub(crate) struct Hints {
 pub(crate) struct Chosen {
     pub(crate) kind: Kind,
     pub(crate) form: Option<ValueForm>,
+    /// Numbers have unlike numbers of digits behind the point.
+    pub(crate) unlike_scales: bool,
     /// What was chosen although the values allow another reading, with the option that overrules it.
     pub(crate) said: Option<String>,
 }
@@ -61,11 +64,14 @@ pub(crate) struct Chosen {
 impl Spellings {
     /// The spellings of a column that is text in the plain ones.
     pub(crate) fn of(evidence: &Evidence) -> Option<Self> {
+        if let Some(left) = evidence.spellings_left() {
+            return Some(left.clone());
+        }
         let odd = evidence.odd();
         if odd.is_empty() || evidence.values() == 0 {
             return None;
         }
-        if let Some(kind) = truths(odd).filter(|_| !evidence.has_whole_numbers()) {
+        if let Some(kind) = truths(&odd).filter(|_| !evidence.has_whole_numbers()) {
             return Some(Self::Truths(kind));
         }
         let numbers: Vec<NumberForm> =
@@ -79,6 +85,21 @@ impl Spellings {
         let dates: Vec<DateOrder> =
             ORDERS.into_iter().filter(|order| odd.iter().all(|text| order.plain(text).is_some())).collect();
         (!dates.is_empty()).then_some(Self::Dates(dates))
+    }
+
+    /// The spellings that allow this value, too; none: it is text.
+    pub(crate) fn without_misfits(self, text: &str) -> Option<Self> {
+        match self {
+            Self::Numbers(mut forms) => {
+                forms.retain(|form| is_number(*form, text));
+                (!forms.is_empty()).then_some(Self::Numbers(forms))
+            }
+            Self::Dates(mut orders) => {
+                orders.retain(|order| order.plain(text).is_some());
+                (!orders.is_empty()).then_some(Self::Dates(orders))
+            }
+            Self::Truths(kind) => kind.check(text).is_ok().then_some(Self::Truths(kind)),
+        }
     }
 
     /// Whether numbers certainly have a decimal comma, or certainly not.
@@ -103,19 +124,22 @@ impl Spellings {
     /// The spelling, and the type with which every value that was seen fits.
     pub(crate) fn choose(&self, column: &str, evidence: &Evidence, hints: Hints) -> Chosen {
         match self {
-            Self::Truths(kind) => Chosen { kind: kind.clone(), form: None, said: None },
+            Self::Truths(kind) => Chosen { kind: kind.clone(), form: None, unlike_scales: false, said: None },
             Self::Numbers(forms) => choose_number(column, forms, evidence, hints),
             Self::Dates(orders) => choose_date(column, orders, evidence, hints),
         }
     }
 }
 
-fn truths(odd: &[Box<str>]) -> Option<Kind> {
+fn truths(odd: &[&str]) -> Option<Kind> {
     let mut words: Vec<&str> = odd.iter().map(|word| word.trim()).collect();
     words.sort_unstable();
     words.dedup();
     let (yes, no) = TRUTHS.iter().find(|(yes, no)| {
-        words.iter().all(|word| same(word, yes) || same(word, no)) && words.iter().any(|word| same(word, yes))
+        words.iter().all(|word| same(word, yes) || same(word, no))
+            && words.iter().any(|word| same(word, yes))
+            // A letter alone may be a code.
+            && (yes.len() > 1 || words.iter().any(|word| same(word, no)))
     })?;
     let all = |meaning: &str| -> Vec<String> {
         let lower = meaning.to_owned();
@@ -147,10 +171,13 @@ fn choose_number(column: &str, forms: &[NumberForm], evidence: &Evidence, hints:
             seen.add(&plain);
         }
     }
+    if let Some(others) = evidence.not_kept().numbers(form) {
+        seen.extend(others);
+    }
     let is_open = of(true).is_some() && of(false).is_some() && hints.decimal_comma.is_none();
     let example = evidence
         .odd()
-        .iter()
+        .into_iter()
         .find(|text| of(true).and_then(|f| f.plain(text)) != of(false).and_then(|f| f.plain(text)));
     let said = example.filter(|_| is_open).map(|text| {
         let plain = form.plain(text).unwrap_or_default();
@@ -159,8 +186,13 @@ fn choose_number(column: &str, forms: &[NumberForm], evidence: &Evidence, hints:
     });
     match seen.kind(false) {
         // More digits than a number can have.
-        Kind::Text => Chosen { kind: Kind::Text, form: None, said: None },
-        kind => Chosen { kind: widened(kind), form: Some(ValueForm::Number(form)), said },
+        Kind::Text => Chosen { kind: Kind::Text, form: None, unlike_scales: false, said: None },
+        kind => Chosen {
+            kind: widened(kind),
+            form: Some(ValueForm::Number(form)),
+            unlike_scales: seen.has_unlike_scales(),
+            said,
+        },
     }
 }
 
@@ -179,17 +211,18 @@ fn choose_date(column: &str, orders: &[DateOrder], evidence: &Evidence, hints: H
     let dotted = evidence.odd().iter().any(|text| text.contains('.') && !text.contains('/'));
     let usual = if dotted { DateOrder::Dmy } else { by_country };
     let order = hints.date_order.and_then(allowed).or_else(|| allowed(usual)).unwrap_or(orders[0]);
-    let has_time = evidence.odd().iter().any(|text| order.plain(text).is_some_and(|plain| plain.len() > 10));
+    let has_time = evidence.not_kept().has_time
+        || evidence.odd().iter().any(|text| order.plain(text).is_some_and(|plain| plain.len() > 10));
     let kind = if has_time { Kind::Timestamp } else { Kind::Date };
     let is_open = orders.len() > 1 && hints.date_order.is_none();
     let differs = |text: &str| orders.iter().any(|other| other.plain(text) != order.plain(text));
-    let example = evidence.odd().iter().find(|text| differs(text)).filter(|_| is_open);
+    let example = evidence.odd().into_iter().find(|text| differs(text)).filter(|_| is_open);
     let said = example.map(|text| {
         let plain = order.plain(text).unwrap_or_default();
         let other = if order == DateOrder::Mdy { "dmy" } else { "mdy" };
         format!("{column}: {text} is read as {plain} (--date-order {other} reads it the other way)")
     });
-    Chosen { kind, form: Some(ValueForm::Date(order)), said }
+    Chosen { kind, form: Some(ValueForm::Date(order)), unlike_scales: false, said }
 }
 
 #[cfg(test)]
@@ -230,9 +263,10 @@ mod tests {
     #[test]
     fn truth_is_told_in_several_languages() {
         let none = Hints::default();
-        for words in [["ja", "nein"], ["Yes", "No"], ["Y", "N"], ["sí", "no"]] {
+        for words in [["ja", "nein"], ["Yes", "No"], ["Y", "N"], ["sí", "no"], ["t", "f"]] {
             assert_eq!(chosen(&words, none).map(|c| c.0), Some("bool".into()), "{words:?}");
         }
         assert_eq!(chosen(&["no", "no"], none), None, "one word alone is a word");
+        assert_eq!(chosen(&["t", "t"], none), None, "one letter alone is a code");
     }
 }

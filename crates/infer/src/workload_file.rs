@@ -21,6 +21,8 @@ const INTRODUCTION: &str = r#"# Written by `tenaz init` from a look at the CSV f
 #   required = true       a record without this value is rejected
 #   decimal_mark = ","    numbers such as 1.234,56 (with group_mark = ".")
 #   date_order = "dmy"    dates such as 31.12.2025
+#   trim_zeros = true     decimals are shown without zeros at their end
+#   header = "ProdType"   its name in the files; answers show it if it is the name in other letters
 "#;
 
 const TABLES: &str = r#"
@@ -85,8 +87,10 @@ fn put_table(text: &mut String, table: &Table) {
     text.push_str("columns = [\n");
     let names = table.format.columns_by_name.as_deref().unwrap_or_default();
     for (index, column) in table.layout.columns.iter().enumerate() {
-        let header = names.get(index).filter(|name| name.to_lowercase() != column.name.to_lowercase());
-        put_column(text, column, header, table.format.values.get(index).copied().flatten());
+        let label = table.labels.get(index).and_then(Option::as_ref);
+        let header = label.or_else(|| names.get(index).filter(|name| **name != column.name));
+        let trim_zeros = table.trimmed.get(index).copied().unwrap_or(false);
+        put_column(text, column, header, trim_zeros, table.format.values.get(index).copied().flatten());
     }
     text.push_str("]\n");
 }
@@ -112,9 +116,12 @@ fn put_format(text: &mut String, format: &FileFormat) {
     }
     let flags = [
         ("skip_spaces = true", dialect.skip_spaces),
+        ("ruled = true", dialect.ruled),
+        ("framed = true", dialect.framed),
         ("line_end = \"cr\"", dialect.cr_ends_records),
         ("columns_by_name = true", format.columns_by_name.is_some()),
         ("drop_repeated_headers = true", format.drop_repeated_headers),
+        ("drop_totals = true", format.drop_totals),
         ("lenient = true", format.lenient),
     ];
     for (line, _) in flags.iter().filter(|(_, is_so)| *is_so) {
@@ -122,7 +129,7 @@ fn put_format(text: &mut String, format: &FileFormat) {
     }
 }
 
-fn put_column(text: &mut String, column: &Column, header: Option<&String>, form: Option<ValueForm>) {
+fn put_column(text: &mut String, column: &Column, header: Option<&String>, trim_zeros: bool, form: Option<ValueForm>) {
     put(text, format_args!("    {{ name = {}, type = \"{}\"", quoted(&column.name), column.kind));
     if column.kind == (Kind::Int { float_text: true }) {
         text.push_str(", float_text = true");
@@ -136,6 +143,9 @@ fn put_column(text: &mut String, column: &Column, header: Option<&String>, form:
     {
         let list = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
         put(text, format_args!(", yes = [{}], no = [{}]", list(yes), list(no)));
+    }
+    if trim_zeros {
+        text.push_str(", trim_zeros = true");
     }
     if let Some(header) = header {
         put(text, format_args!(", header = {}", quoted(header)));

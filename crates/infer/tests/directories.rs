@@ -31,7 +31,10 @@ fn is_written_down_truly(inferred: &Inferred) {
     let text = workload_file(inferred);
     let no_files = |_: &str| Err(std::io::Error::from(std::io::ErrorKind::NotFound));
     let parsed = Workload::parse("workload.toml", &text, &no_files).unwrap_or_else(|e| panic!("{e}\n{text}"));
-    let shape = |t: &Table| (t.name.clone(), t.files.clone(), t.role, t.layout.clone(), format!("{:?}", t.format));
+    let shape = |t: &Table| {
+        let shown = (t.labels.clone(), t.trimmed.clone());
+        (t.name.clone(), t.files.clone(), t.role, t.layout.clone(), format!("{:?}", t.format), shown)
+    };
     let expected: Vec<_> = inferred.workload.tables.iter().map(shape).collect();
     assert_eq!(parsed.tables.iter().map(shape).collect::<Vec<_>>(), expected);
     assert_eq!(parsed.queries.len(), expected.len());
@@ -156,13 +159,13 @@ fn what_cannot_be_used_is_left_out_with_a_note() {
     std::fs::write(dir.path().join("zip.csv"), b"PK\0\0\0").unwrap();
     std::fs::write(dir.path().join("t/b.csv"), b"\0\0").unwrap();
     let found = infer(dir.path(), &Reading::default()).unwrap();
-    assert_eq!(names(&found), ["good", "t"]);
-    assert_eq!(found.workload.tables[1].files, ["t/a.csv"]);
+    assert_eq!(names(&found), ["blank", "empty", "good", "t"]);
+    assert_eq!(found.workload.tables[3].files, ["t/a.csv"]);
     let expected = [
-        "blank.csv is left out: it is empty",
-        "empty.csv is left out: it is empty",
         "zip.csv is left out: this is a file with NUL bytes, not CSV; export it as text",
         "t/b.csv is left out: this is a file with NUL bytes, not CSV; export it as text",
+        "blank.csv is empty: a table without records, with one column",
+        "empty.csv is empty: a table without records, with one column",
     ];
     assert_eq!(found.notes, expected);
 }
@@ -177,8 +180,43 @@ fn a_directory_without_tables_is_a_clear_error() {
         "there are no CSV files in DIR: files are looked for by their endings .csv, .tsv and .tab, also compressed (.csv.gz)"
     );
     assert_eq!(text(dir(&[("a.txt", "x")]).path()), text(dir(&[]).path()));
-    assert_eq!(text(dir(&[("a.csv", "")]).path()), "no CSV file in DIR can be used: a.csv is left out: it is empty");
     assert_eq!(text(Path::new("/no/such/place")), "there is no directory DIR");
+}
+
+#[test]
+fn an_empty_file_adds_nothing_to_a_series_and_is_a_table_where_it_is_alone() {
+    let found = inferred(&[("s_01.csv", "id\n1\n"), ("s_02.csv", ""), ("s_03.csv", "id\n2\n"), ("alone.csv", "")]);
+    assert_eq!(names(&found), ["alone", "s"]);
+    assert_eq!(columns(&found.workload.tables[0]), ["c1 text"]);
+    assert_eq!(found.sources[1].files, 2);
+    assert_eq!(found.notes[0], "s_02.csv is empty: it adds no records");
+}
+
+#[test]
+fn names_in_other_letters_and_unlike_scales_are_kept_for_answers() {
+    let found = inferred(&[(
+        "t.csv",
+        "ProductType,Price,Money,Order Date\nA,0.166023,1.50,2025-01-01\nB,12,2.00,2025-01-02\n",
+    )]);
+    let table = &found.workload.tables[0];
+    let label = |name: &str| Some(name.to_owned());
+    assert_eq!(table.labels, [label("ProductType"), label("Price"), label("Money"), None]);
+    assert_eq!(table.trimmed, [false, true, false, false]);
+}
+
+#[test]
+fn totals_repeated_headers_and_drawn_tables_are_written_down() {
+    let found = inferred(&[
+        (
+            "sap.csv",
+            "------------\n|Mat  |Menge|\n------------\n|A-1  | 1,0-|\n|A-2  | 2,0 |\n|*    | 1,0 |\n------------\n",
+        ),
+        ("twice.csv", "id,n\n1,2\nid,n\n2,3\n"),
+    ]);
+    let formats: Vec<_> = found.workload.tables.iter().map(|table| &table.format).collect();
+    assert!(formats[0].drop_totals && formats[0].dialect.ruled && formats[0].dialect.framed);
+    assert!(formats[1].drop_repeated_headers && !formats[1].drop_totals);
+    assert_eq!(columns(&found.workload.tables[1]), ["id int", "n int"]);
 }
 
 #[test]

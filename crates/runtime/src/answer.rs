@@ -7,7 +7,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use sha2::{Digest, Sha256};
 use tenaz_core::{Partition, Source, StageId};
-use tenaz_engine::{EdgeInput, PlannedQuery, sort_rows};
+use tenaz_engine::{EdgeInput, PlannedQuery, TRIM_ZEROS, sort_rows};
 
 use crate::format::csv::CsvWriter;
 use crate::spool::{Budget, Spool, SpooledRows};
@@ -84,11 +84,15 @@ impl Answer {
 }
 
 /// The answer's columns without what only the planner cares about.
-fn plain_schema(schema: &Schema) -> SchemaRef {
+pub fn plain_schema(schema: &Schema) -> SchemaRef {
     let fields: Vec<_> = schema
         .fields()
         .iter()
-        .map(|f| datafusion::arrow::datatypes::Field::new(f.name(), f.data_type().clone(), true))
+        .map(|f| {
+            let kept = f.metadata().iter().filter(|(key, _)| *key == TRIM_ZEROS);
+            let metadata = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+            datafusion::arrow::datatypes::Field::new(f.name(), f.data_type().clone(), true).with_metadata(metadata)
+        })
         .collect();
     Arc::new(Schema::new(fields))
 }

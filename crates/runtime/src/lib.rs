@@ -23,7 +23,7 @@ mod row_set;
 mod spool;
 mod workspace;
 
-pub use answer::Answer;
+pub use answer::{Answer, plain_schema};
 pub use data::{DataFile, DataSet};
 pub use error::Error;
 pub use job::{Observer, Options, Outcome, TableReport, run};

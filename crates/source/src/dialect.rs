@@ -17,8 +17,12 @@ pub struct Dialect {
     pub skip_lines: u64,
     /// Records end with a lone `\r`, as old programs for the Macintosh write them.
     pub cr_ends_records: bool,
-    /// Spaces behind a delimiter belong to no field: `a, "b"`.
+    /// Spaces around fields belong to no field: `a, "b" ,c`.
     pub skip_spaces: bool,
+    /// Lines of dashes, as in tables that are drawn with characters, are no records: `+----+----+`.
+    pub ruled: bool,
+    /// Records begin and end with a delimiter: `|a|b|`.
+    pub framed: bool,
 }
 
 /// How a byte that means something is written as data.
@@ -41,6 +45,8 @@ impl Default for Dialect {
             skip_lines: 0,
             cr_ends_records: false,
             skip_spaces: false,
+            ruled: false,
+            framed: false,
         }
     }
 }

@@ -21,6 +21,8 @@ pub struct FileFormat {
     pub values: Vec<Option<ValueForm>>,
     /// A record that is the header again, as in exports that were put one behind the other, is no record.
     pub drop_repeated_headers: bool,
+    /// A record that sums others up (its first value is `Total`, `Summe` or the like) is no record, nor is `(3 rows)`.
+    pub drop_totals: bool,
     /// Records with too few fields are padded with nulls, further fields are cut off, stray quotes are data.
     pub lenient: bool,
     /// What was repaired on the way, in all files.
@@ -51,6 +53,8 @@ pub struct Repairs {
     pub stray_quotes: AtomicU64,
     /// Headers in the middle of a file, dropped.
     pub repeated_headers: AtomicU64,
+    /// Lines that sum others up, dropped.
+    pub totals: AtomicU64,
 }
 
 impl Repairs {
@@ -59,10 +63,11 @@ impl Repairs {
     pub fn told(&self) -> Vec<(&'static str, u64)> {
         let all = [
             ("parts with characters that the encoding does not have", &self.replaced_characters),
-            ("records with too few fields were padded", &self.padded),
-            ("records with too many fields were cut", &self.cut),
-            ("records with stray quotes were taken literally", &self.stray_quotes),
-            ("repeated headers were left out", &self.repeated_headers),
+            ("records with too few fields, padded", &self.padded),
+            ("records with too many fields, cut", &self.cut),
+            ("records with stray quotes, taken literally", &self.stray_quotes),
+            ("repeated headers, left out", &self.repeated_headers),
+            ("lines of totals, left out", &self.totals),
         ];
         all.into_iter().map(|(what, count)| (what, count.load(Ordering::Relaxed))).filter(|(_, n)| *n > 0).collect()
     }

@@ -10,10 +10,11 @@
 //! `"`, quotes doubled, columns in the order of the table.
 //!
 //! A stream has as many line ends before each record as the file has, so the line numbers of rejected records are those of
-//! the file. Numbers and dates in the spelling of a country ([`ValueForm`]) become what `tenaz-csv` reads. Lines that are no records (comments, preambles, repeated headers) become blank lines, which the chunker skips.
+//! the file. Numbers and dates in the spelling of a country ([`ValueForm`]) become what `tenaz-csv` reads. Lines that are no records
+//! (comments, preambles, repeated headers, totals) become blank lines, which the chunker skips.
 //!
-//! This crate guesses a compression and an encoding, because both show in the bytes; it never guesses a dialect (that is
-//! `tenaz-infer`'s part) and starts no threads.
+//! This crate guesses a compression, an encoding and lone `\r`s as record ends, because they show in the bytes; it never guesses
+//! anything else of a dialect (that is `tenaz-infer`'s part) and starts no threads.
 
 mod compression;
 mod dialect;
@@ -25,6 +26,7 @@ mod not_csv;
 mod open;
 mod record;
 mod rewrite;
+mod totals;
 mod value;
 
 pub use compression::Compression;
@@ -33,6 +35,7 @@ pub use encoding::{TextEncoding, guess_encoding};
 pub use error::Error;
 pub use format::{ColumnSource, FileFormat, Repairs};
 pub use not_csv::known_as;
-pub use open::{Head, Opened, open, open_stream, read_head};
-pub use record::{RecordKind, RecordReader, RecordSpan};
+pub use open::{Head, Opened, ends_with_cr, open, open_stream, read_head};
+pub use record::{RecordKind, RecordReader, RecordSpan, is_rule};
+pub use totals::is_total;
 pub use value::{DateOrder, NumberForm, ValueForm, has_unit};

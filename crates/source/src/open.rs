@@ -1,5 +1,6 @@
 //! From a path and a format to bytes that the CSV reader takes.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Chain, Cursor, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -10,7 +11,9 @@ use crate::encoding::Transcoder;
 use crate::limits::{HEAD_BYTES, SAMPLE_BYTES};
 use crate::record::RecordKind;
 use crate::rewrite::{Rewriter, Rewriting};
-use crate::{ColumnSource, Compression, Error, FileFormat, RecordReader, TextEncoding, guess_encoding, known_as};
+use crate::{
+    ColumnSource, Compression, Dialect, Error, FileFormat, RecordReader, TextEncoding, guess_encoding, known_as,
+};
 
 /// A file that is ready to be read.
 pub enum Opened {
@@ -142,6 +145,7 @@ fn samples_inside(file: &mut File) -> std::io::Result<Vec<Vec<u8>>> {
 pub fn open(path: &Path, format: &FileFormat, constants: &[(String, String)]) -> Result<Opened, Error> {
     format.dialect.check()?;
     let head = read_head(path, format.encoding, HEAD_BYTES)?;
+    let format = &with_record_ends(format, &head);
     let rewriting = rewriting(&head, format, constants);
     let file = File::open(path)?;
     if head.compression == Compression::None && head.encoding.is_utf8() && rewriting.is_none() {
@@ -169,8 +173,26 @@ pub fn open_stream(
     let head = beginning(&mut unpacked, HEAD_BYTES)?;
     let again = Cursor::new(head.clone()).chain(unpacked);
     let head = head_of(Compression::None, head, &[], format.encoding, HEAD_BYTES)?;
+    let format = &with_record_ends(format, &head);
     let rewriting = rewriting(&head, format, constants);
     stream(again, &head, format, rewriting)
+}
+
+/// The format, with the record ends that the file's beginning shows: where there is no `\n` at all, a `\r` ends a record.
+/// Otherwise such a file would be one long record, and all of it a header.
+fn with_record_ends<'a>(format: &'a FileFormat, head: &Head) -> Cow<'a, FileFormat> {
+    if format.dialect.cr_ends_records || !ends_with_cr(&head.text) {
+        return Cow::Borrowed(format);
+    }
+    let dialect = Dialect { cr_ends_records: true, ..format.dialect.clone() };
+    Cow::Owned(FileFormat { dialect, ..format.clone() })
+}
+
+/// Whether the records of a text end with `\r` alone.
+#[must_use]
+pub fn ends_with_cr(text: &[u8]) -> bool {
+    memchr::memchr(b'\n', text).is_none()
+        && memchr::memchr_iter(b'\r', text).any(|at| text.get(at + 1).is_some_and(|next| *next != b'\r'))
 }
 
 fn stream(
@@ -203,6 +225,7 @@ fn rewriting(head: &Head, format: &FileFormat, constants: &[(String, String)]) -
     let must = columns.is_some()
         || !format.dialect.is_canonical()
         || format.drop_repeated_headers
+        || format.drop_totals
         || format.lenient
         || has_values;
     must.then_some(Rewriting { columns, names, width })
@@ -258,7 +281,6 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::Dialect;
 
     fn read(format: &FileFormat, bytes: &[u8]) -> (bool, String) {
         let dir = tempfile::tempdir().unwrap();
@@ -292,6 +314,13 @@ mod tests {
         let expected = "stadt;größe\nKöln;5\nMünchen;7\n".to_owned();
         assert_eq!(read(&format, &packer.finish().unwrap()), (false, expected.clone()));
         assert_eq!(read(&format, &latin), (false, expected));
+    }
+
+    #[test]
+    fn a_file_without_any_newline_has_records_that_end_with_carriage_returns() {
+        assert_eq!(read(&with_header(), b"a,b\r1,x\r2,y\r"), (false, "a,b\n1,x\n2,y\n".to_owned()));
+        // One record, and no more than that.
+        assert_eq!(read(&with_header(), b"a,b\r"), (true, "a,b\r".to_owned()));
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub enum RecordKind {
     OpenQuote,
     /// Nothing.
     Blank,
-    /// A comment.
+    /// A comment, or a line that is drawn between records.
     Comment,
 }
 
@@ -102,7 +102,21 @@ impl RecordReader {
             let (_, next) = self.line(bytes, 0, complete)?;
             return Some(RecordSpan { next, lines: u64::from(next > 0), kind: RecordKind::Comment });
         }
+        if self.dialect.ruled && may_rule(first) {
+            let (end, next) = self.line(bytes, 0, complete)?;
+            if is_rule(&bytes[..end]) {
+                return Some(RecordSpan { next, lines: 1, kind: RecordKind::Comment });
+            }
+        }
         let mut at = 0;
+        if self.dialect.framed {
+            let before = bytes.iter().take_while(|byte| **byte == b' ').count();
+            match bytes.get(before) {
+                None if !complete => return None,
+                Some(byte) if *byte == self.dialect.delimiter => at = before + 1,
+                _ => {}
+            }
+        }
         let mut kind = RecordKind::Record;
         loop {
             let start = at + self.spaces(&bytes[at..]);
@@ -123,9 +137,20 @@ impl RecordReader {
                 End::Delimiter(next) => at = next,
                 End::Record(next) => {
                     let lines = count_lines(&bytes[..next], self.dialect.cr_ends_records);
+                    self.drop_frame();
                     return Some(RecordSpan { next, lines, kind });
                 }
                 End::Beyond => return None,
+            }
+        }
+    }
+
+    /// Behind the last delimiter of a framed record is no field.
+    fn drop_frame(&mut self) {
+        if self.dialect.framed && self.fields.len() > 1 {
+            let is_empty = |field: &Field| self.text[field.from..field.to].trim_ascii().is_empty();
+            if self.fields.last().is_some_and(|field| !field.quoted && is_empty(field)) {
+                self.fields.pop();
             }
         }
     }
@@ -212,6 +237,10 @@ impl RecordReader {
             && self.text[from..] == *b"N";
         if is_null {
             self.text.truncate(from);
+        }
+        if self.dialect.skip_spaces && self.dialect.delimiter != b' ' {
+            let spaces = self.text[from..].iter().rev().take_while(|byte| **byte == b' ').count();
+            self.text.truncate(self.text.len() - spaces);
         }
         let to = self.text.len();
         self.fields.push(Field { from, to, quoted: false });
@@ -328,6 +357,19 @@ impl RecordReader {
     }
 }
 
+/// Whether a line that begins with this byte may be drawn.
+fn may_rule(byte: u8) -> bool {
+    matches!(byte, b'-' | b'+' | b'=' | b'|' | b' ')
+}
+
+/// Whether a line consists of dashes, with marks between columns: `-----`, `+----+---+`, `----|----`.
+#[must_use]
+pub fn is_rule(line: &[u8]) -> bool {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let dashes = line.iter().filter(|byte| matches!(byte, b'-' | b'=')).count();
+    dashes >= 3 && line.iter().all(|byte| may_rule(*byte) || *byte == b'\t')
+}
+
 enum Quoted {
     Closed(End),
     Stray(End),
@@ -410,6 +452,21 @@ mod tests {
         assert_eq!(records[0].0, RecordKind::Comment);
         assert_eq!(records[1].0, RecordKind::Blank);
         assert_eq!(records[2].1, ["a", "b, c", "d"]);
+    }
+
+    #[test]
+    fn tables_that_are_drawn_with_characters_have_records_between_their_lines() {
+        // SAP's list, psql's aligned output, the mysql client's boxes.
+        let dialect = Dialect { ruled: true, framed: true, skip_spaces: true, ..Dialect::with_delimiter(b'|') };
+        let sap = "-------------\n|Material |Menge  |\n-------------\n|MAT-001  | 1,00- |\n-------------\n";
+        assert_eq!(fields(&dialect, sap), [["Material", "Menge"], ["MAT-001", "1,00-"]]);
+        let boxed = "+----+------+\n| id | name |\n+----+------+\n|  1 |      |\n+----+------+\n";
+        assert_eq!(fields(&dialect, boxed), [["id", "name"], ["1", ""]]);
+        let aligned = Dialect { framed: false, ..dialect };
+        assert_eq!(
+            fields(&aligned, " id | name \n----+------\n  1 | a\n -5 | b\n"),
+            [["id", "name"], ["1", "a"], ["-5", "b"]]
+        );
     }
 
     #[test]

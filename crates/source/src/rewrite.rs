@@ -9,7 +9,7 @@ use memchr::memchr_iter;
 use crate::encoding::read_some;
 use crate::limits::{MAX_RECORD_BYTES, STEP_BYTES};
 use crate::record::{RecordKind, RecordReader, RecordSpan};
-use crate::{ColumnSource, FileFormat, Repairs, ValueForm};
+use crate::{ColumnSource, FileFormat, Repairs, ValueForm, is_total};
 
 /// What becomes of a file's records.
 pub(crate) struct Rewriting {
@@ -36,6 +36,7 @@ pub(crate) struct Rewriter<R> {
     /// The header's fields, if a record like it is to be dropped.
     header: Option<Vec<Vec<u8>>>,
     drop_repeated: bool,
+    drop_totals: bool,
     values: Vec<Option<ValueForm>>,
     delimiter: u8,
     out: Vec<u8>,
@@ -56,6 +57,7 @@ impl<R: Read> Rewriter<R> {
             before_header: format.has_header,
             header: None,
             drop_repeated: format.drop_repeated_headers,
+            drop_totals: format.drop_totals,
             values: format.values.clone(),
             delimiter: format.dialect.canonical_delimiter(),
             out: Vec::new(),
@@ -155,6 +157,10 @@ impl<R: Read> Rewriter<R> {
         }
         if self.is_header_again() {
             self.repairs.repeated_headers.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        if self.drop_totals && is_total(self.reader.fields()) {
+            self.repairs.totals.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let found = self.reader.len();
@@ -341,7 +347,14 @@ mod tests {
     fn a_repeated_header_is_no_record_and_is_counted() {
         let format = FileFormat { drop_repeated_headers: true, ..format(Dialect::default()) };
         assert_eq!(rewritten(&format, as_it_is(), b"a,b\n1,2\na,b\n3,4"), "a,b\n1,2\n\n3,4\n");
-        assert_eq!(format.repairs.told(), [("repeated headers were left out", 1)]);
+        assert_eq!(format.repairs.told(), [("repeated headers, left out", 1)]);
+    }
+
+    #[test]
+    fn totals_are_no_records_and_are_counted() {
+        let format = FileFormat { drop_totals: true, ..format(Dialect::default()) };
+        assert_eq!(rewritten(&format, as_it_is(), b"a,b\nx,2\nTotal,2\n(1 rows)\n"), "a,b\nx,2\n\n\n");
+        assert_eq!(format.repairs.told(), [("lines of totals, left out", 2)]);
     }
 
     #[test]

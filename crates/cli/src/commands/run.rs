@@ -7,30 +7,45 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use datafusion::arrow::record_batch::RecordBatch;
-use tenaz_core::{FailedQuery, QueryId};
+use indicatif::HumanCount;
+use tenaz_core::QueryId;
 use tenaz_engine::{JobPlan, Workload};
 use tenaz_runtime::{DataSet, Observer, Options, Progress, RejectLine};
 
 use crate::args::{EngineArgs, OutputArgs, RunArgs};
 use crate::bad_records::BadRecords;
 use crate::hand_out::{HandOut, Target};
-use crate::outcome::QuestionsFailed;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
+use crate::verdict::Verdict;
 use crate::{progress, stop};
 
 pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
     let workload = Workload::load(&args.workload)?.select(&args.query)?;
     let answered = answer(&workload, &args.data, &args.output, &args.engine, screen)?;
-    Ok(QuestionsFailed::check(answered.failed)?)
+    tell_repairs(&workload, screen);
+    answered.verdict.conclude(args.output.accept_rejects, screen)
 }
 
-/// What there is to say about a job whose answers were handed out.
+/// What was repaired while the files were read, by table.
+pub(crate) fn tell_repairs(workload: &Workload, screen: &Screen) {
+    for table in &workload.tables {
+        for (what, count) in table.format.repairs.told() {
+            screen.say(&format!("{}: {what}: {}", table.name, HumanCount(count)));
+        }
+    }
+}
+
+/// The reason of records whose encoding is another.
+const NOT_UTF8: &str = "not_utf8";
+
+/// What came of a job besides its answers.
 pub(crate) struct Answered {
     /// The columns whose values made records bad.
     pub(crate) misfits: Misfits,
-    /// The queries that could not be answered.
-    pub(crate) failed: Vec<FailedQuery>,
+    /// Records were rejected because of their encoding.
+    pub(crate) not_utf8: bool,
+    pub(crate) verdict: Verdict,
 }
 
 /// The columns whose values made records bad, by table: how many records each.
@@ -66,8 +81,9 @@ pub(crate) fn answer(
     let job = job_id();
     let stream = watcher.stream.as_ref();
     let hand_out = HandOut { job: &job, workload: &workload.name, target: &target, stream, bad: &watcher.bad };
-    hand_out.hand_out(&outcome, out, screen)?;
-    Ok(Answered { misfits: watcher.misfits.into_inner().unwrap_or_default(), failed: outcome.failed })
+    let verdict = hand_out.hand_out(&outcome, out, screen)?;
+    let not_utf8 = outcome.tables.iter().any(|table| table.reasons.contains_key(NOT_UTF8));
+    Ok(Answered { misfits: watcher.misfits.into_inner().unwrap_or_default(), not_utf8, verdict })
 }
 
 fn options(args: &EngineArgs) -> Options {

@@ -14,16 +14,18 @@ use tenaz_engine::split_queries;
 use tenaz_infer::{Inferred, infer, overrule};
 use tenaz_runtime::format::Format;
 
-use super::run::{Misfits, answer};
+use super::run::{Misfits, answer, tell_repairs};
 use crate::args::SqlArgs;
-use crate::outcome::{QuestionsFailed, stdout_failed};
+use crate::outcome::stdout_failed;
 use crate::screen::Screen;
-
-/// Columns that the closing talk names when records did not fit.
-const SHOWN_MISFITS: usize = 3;
+use crate::statements::{in_plain_sql, with_values};
 
 pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     let text = question(args)?;
+    let text = match text {
+        Some((origin, text)) => Some((origin, with_values(&text, &args.set)?)),
+        None => None,
+    };
     let spooled = if reads_standard_input(args) { Some(spool_standard_input(screen)?) } else { None };
     let data = spooled.as_ref().map_or(args.data.clone(), |dir| dir.path().join(STDIN_FILE));
     let mut inferred = infer(&data, &args.reading.reading())?;
@@ -33,25 +35,27 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     for note in &inferred.notes {
         screen.say(&format!("note: {note}"));
     }
-    let queries = match &text {
+    let mut queries = match &text {
         Some((origin, text)) => split_queries(origin, text)?,
         None => Vec::new(),
     };
+    in_plain_sql(&mut queries, &inferred)?;
     if queries.is_empty() {
         return list(&inferred, args.output.format, screen);
     }
     let mut workload = inferred.workload;
     workload.queries = queries;
     let answered = answer(&workload, &inferred.dir, &args.output, &args.engine, screen);
-    for (table, what, count) in repairs(&workload) {
-        screen.say(&format!("{table}: {} {what}", HumanCount(count)));
-    }
+    tell_repairs(&workload, screen);
     match answered {
         Ok(answered) => {
             if let Some(hint) = hint(&answered.misfits) {
                 screen.say(&hint);
             }
-            Ok(QuestionsFailed::check(answered.failed)?)
+            if answered.not_utf8 {
+                screen.say("some records are not UTF-8: --encoding windows-1252 (or another) reads them");
+            }
+            answered.verdict.conclude(args.output.accept_rejects, screen)
         }
         Err(error) => Err(with_hint(error)),
     }
@@ -73,15 +77,6 @@ fn spool_standard_input(screen: &Screen) -> Result<tempfile::TempDir> {
     let mut file = std::fs::File::create(dir.path().join(STDIN_FILE)).context("cannot write a temporary file")?;
     std::io::copy(&mut stdin().lock(), &mut file).context("cannot keep standard input in a temporary file")?;
     Ok(dir)
-}
-
-/// What was repaired while the files were read, by table.
-fn repairs(workload: &tenaz_engine::Workload) -> Vec<(String, &'static str, u64)> {
-    let of = |table: &tenaz_engine::Table| {
-        let name = table.name.clone();
-        table.format.repairs.told().into_iter().map(move |(what, count)| (name.clone(), what, count))
-    };
-    workload.tables.iter().flat_map(of).collect()
 }
 
 /// The queries' text and where it is from; none if nobody gave one.
@@ -120,8 +115,7 @@ fn hint(misfits: &Misfits) -> Option<String> {
     let records: u64 = misfits.values().sum();
     let mut columns: Vec<(&(String, String), &u64)> = misfits.iter().collect();
     columns.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let types: Vec<String> =
-        columns.iter().take(SHOWN_MISFITS).map(|((table, column), _)| format!("{table}.{column}=text")).collect();
+    let types: Vec<String> = columns.iter().map(|((table, column), _)| format!("{table}.{column}=text")).collect();
     let (what, verb) = if records == 1 { ("record", "does") } else { ("records", "do") };
     Some(format!(
         "{} {what} {verb} not fit the types, which are guessed from a sample where --types says nothing, and {} left out of the answers; \

@@ -22,6 +22,7 @@ mod grouping;
 mod guard;
 mod hoist;
 mod key;
+mod labels;
 mod lazy;
 mod microseconds;
 mod mistake;
@@ -63,6 +64,7 @@ use needs::{Need, needs};
 
 pub(crate) use cut::merges_in_any_order;
 pub(crate) use fallible::can_fail;
+pub use labels::TRIM_ZEROS;
 pub(crate) use session::config as session_config;
 pub use text::{needs_quotes, split_queries};
 

@@ -15,6 +15,7 @@ use super::exact::exact;
 use super::grouping::grouping_arguments;
 use super::guard::guard_filtered_aggregates;
 use super::hoist::hoist_subqueries;
+use super::labels::{labelled, shown};
 use super::microseconds::microseconds;
 use super::mistake::{check_statement, wrong};
 use super::offered::check_offered;
@@ -36,12 +37,16 @@ pub(super) struct PlannedSql {
 pub(super) fn plan(context: &SessionContext, workload: &Workload, query: &Query) -> Result<PlannedSql, Error> {
     check_statement(query)?;
     // Planning awaits nothing outside: all tables are in memory, so one poll always finishes it.
-    let planned = plan_async(context, query).now_or_never();
+    let planned = plan_async(context, workload, query).now_or_never();
     let planned = planned.expect("planning over in-memory tables never waits");
     planned.map_err(|e| wrong(context, workload, query, &e))
 }
 
-async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSql, DataFusionError> {
+async fn plan_async(
+    context: &SessionContext,
+    workload: &Workload,
+    query: &Query,
+) -> Result<PlannedSql, DataFusionError> {
     let state = context.state();
     // Blanks in front stay: places in the text count from its start.
     let sql = query.sql.trim_end().trim_end_matches(';');
@@ -67,6 +72,7 @@ async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSq
     ) {
         return Err(DataFusionError::Plan("only queries (SELECT …, WITH …, VALUES …) can be asked".to_owned()));
     }
+    let shown = shown(&logical, workload);
     check_pure(&logical)?;
     check_offered(&logical)?;
     let logical = name_subqueries_apart(first_of_each(logical)?)?;
@@ -76,7 +82,7 @@ async fn plan_async(context: &SessionContext, query: &Query) -> Result<PlannedSq
     let (logical, has_order) = total_orders(logical)?;
     let optimized = plain_window_keys(state.optimize(&logical)?)?;
     // Only now are the types final: the two sides of a UNION may have had different ones.
-    let schema = Arc::new(optimized.schema().as_arrow().clone());
+    let schema = labelled(Arc::new(optimized.schema().as_arrow().clone()), &shown);
     let physical = state.query_planner().create_physical_plan(&optimized, &state).await?;
     Ok(PlannedSql { physical, schema, ordered: query.ordered.unwrap_or(has_order) && has_order })
 }

@@ -158,7 +158,9 @@ impl Here<'_> {
         let columns = self.columns(entry)?;
         let layout = Layout { columns, delimiter, header };
         let format = self.format(entry, &layout)?;
-        Ok(Table { format, ..Table::new(name, files, role, layout) })
+        let labels = entry.columns.get_ref().iter().map(ColumnEntry::label).collect();
+        let trimmed = entry.columns.get_ref().iter().map(|column| column.trim_zeros).collect();
+        Ok(Table { format, labels, trimmed, ..Table::new(name, files, role, layout) })
     }
 
     fn columns(&self, entry: &TableEntry) -> Result<Vec<Column>, Error> {

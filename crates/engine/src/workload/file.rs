@@ -32,6 +32,9 @@ pub(super) struct TableEntry {
     pub(super) line_end: Option<Spanned<String>>,
     pub(super) columns_by_name: Option<bool>,
     pub(super) drop_repeated_headers: Option<bool>,
+    pub(super) drop_totals: Option<bool>,
+    pub(super) ruled: Option<bool>,
+    pub(super) framed: Option<bool>,
     pub(super) lenient: Option<bool>,
     pub(super) columns: Spanned<Vec<ColumnEntry>>,
 }
@@ -49,11 +52,22 @@ pub(super) struct ColumnEntry {
     pub(super) nulls: Vec<String>,
     pub(super) yes: Option<Spanned<Vec<String>>>,
     pub(super) no: Option<Spanned<Vec<String>>>,
+    /// Decimals are shown without zeros at their end.
+    #[serde(default)]
+    pub(super) trim_zeros: bool,
     /// Its name in the files, where that is another.
     pub(super) header: Option<String>,
     pub(super) decimal_mark: Option<Spanned<String>>,
     pub(super) group_mark: Option<Spanned<String>>,
     pub(super) date_order: Option<Spanned<String>>,
+}
+
+impl ColumnEntry {
+    /// Its name in the files, if that is its name in other letters.
+    pub(super) fn label(&self) -> Option<String> {
+        let name = self.name.get_ref();
+        self.header.clone().filter(|header| header != name && header.to_lowercase() == name.to_lowercase())
+    }
 }
 
 #[derive(Debug, Deserialize)]

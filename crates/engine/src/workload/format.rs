@@ -32,6 +32,8 @@ impl Here<'_> {
             skip_lines: entry.skip.unwrap_or(0),
             cr_ends_records: self.one_of("line_end", entry.line_end.as_ref(), false, &ends)?,
             skip_spaces: entry.skip_spaces.unwrap_or(false),
+            ruled: entry.ruled.unwrap_or(false),
+            framed: entry.framed.unwrap_or(false),
             ..usual
         };
         dialect.check().map_err(|e| self.wrong(entry.name.span(), e.to_string(), "correct the marks of this table"))?;
@@ -45,6 +47,7 @@ impl Here<'_> {
             columns_by_name: entry.columns_by_name.unwrap_or(false).then(names),
             values,
             drop_repeated_headers: entry.drop_repeated_headers.unwrap_or(false),
+            drop_totals: entry.drop_totals.unwrap_or(false),
             lenient: entry.lenient.unwrap_or(false),
             ..FileFormat::default()
         })

@@ -42,6 +42,10 @@ pub struct Table {
     pub layout: Arc<Layout>,
     /// How the files are written.
     pub format: FileFormat,
+    /// The names of the columns as answers show them, where they are written in other letters (`ProductType`).
+    pub labels: Vec<Option<String>>,
+    /// Columns of decimals whose values have unlike numbers of digits: answers show them without zeros at their end.
+    pub trimmed: Vec<bool>,
 }
 
 impl Table {
@@ -52,7 +56,14 @@ impl Table {
             has_header: layout.header != Header::Absent,
             ..FileFormat::default()
         };
-        Self { name, files, role, layout: Arc::new(layout), format }
+        Self { name, files, role, layout: Arc::new(layout), format, labels: Vec::new(), trimmed: Vec::new() }
+    }
+
+    /// How answers show a column: under which name, if that is another, and whether without zeros at the end.
+    pub(crate) fn shown(&self, column: &str) -> Option<(Option<&str>, bool)> {
+        let place = self.layout.columns.iter().position(|known| known.name == column)?;
+        let label = self.labels.get(place).and_then(Option::as_deref);
+        Some((label, self.trimmed.get(place).copied().unwrap_or(false)))
     }
 }
 

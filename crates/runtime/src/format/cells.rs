@@ -7,6 +7,7 @@ use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use tenaz_engine::TRIM_ZEROS;
 
 /// What the text of a value means to a format that tells numbers from words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,21 +47,24 @@ pub(super) struct Cells<'b> {
 struct Column<'b> {
     array: &'b dyn Array,
     formatter: ArrayFormatter<'b>,
+    /// Decimals are shown without zeros at their end.
+    trim_zeros: bool,
 }
 
 impl<'b> Cells<'b> {
     pub(super) fn new(batch: &'b RecordBatch) -> io::Result<Self> {
-        Self::of(batch.columns().iter().map(AsRef::as_ref))
+        let trims = |index: usize| batch.schema_ref().field(index).metadata().contains_key(TRIM_ZEROS);
+        Self::of(batch.columns().iter().enumerate().map(|(index, array)| (array.as_ref(), trims(index))))
     }
 
-    /// The values of these columns.
-    pub(super) fn of(columns: impl IntoIterator<Item = &'b dyn Array>) -> io::Result<Self> {
+    /// The values of these columns, each with whether its decimals are shown without zeros at their end.
+    pub(super) fn of(columns: impl IntoIterator<Item = (&'b dyn Array, bool)>) -> io::Result<Self> {
         // The options live as long as the program, because the formatter borrows them.
         static OPTIONS: std::sync::OnceLock<FormatOptions<'static>> = std::sync::OnceLock::new();
         let options = OPTIONS.get_or_init(options);
-        let columns = columns.into_iter().map(|array| {
+        let columns = columns.into_iter().map(|(array, trim_zeros)| {
             let formatter = ArrayFormatter::try_new(array, options).map_err(super::other)?;
-            Ok(Column { array, formatter })
+            Ok(Column { array, formatter, trim_zeros })
         });
         Ok(Self { columns: columns.collect::<io::Result<_>>()?, text: String::new() })
     }
@@ -71,7 +75,7 @@ impl<'b> Cells<'b> {
 
     /// The text of a value; `None` for null.
     pub(super) fn get(&mut self, row: usize, column: usize) -> io::Result<Option<&str>> {
-        let Column { array, formatter } = &self.columns[column];
+        let Column { array, formatter, trim_zeros } = &self.columns[column];
         // A column of nothing but nulls has no mask that says so.
         if array.is_null(row) || array.data_type().is_null() {
             return Ok(None);
@@ -81,6 +85,10 @@ impl<'b> Cells<'b> {
         }
         self.text.clear();
         write!(self.text, "{}", formatter.value(row)).map_err(super::other)?;
+        if *trim_zeros && self.text.contains('.') {
+            let kept = self.text.trim_end_matches('0').trim_end_matches('.').len();
+            self.text.truncate(kept);
+        }
         Ok(Some(&self.text))
     }
 }

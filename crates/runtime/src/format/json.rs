@@ -102,13 +102,13 @@ fn nested_value(array: &dyn Array, row: usize, line: &mut String) -> io::Result<
         }
         DataType::Map(..) => {
             let entries = array.as_map().value(row);
-            let mut keys = Cells::of([entries.column(0).as_ref()])?;
+            let mut keys = Cells::of([(entries.column(0).as_ref(), false)])?;
             let keys = (0..entries.len()).map(|entry| Ok(keys.get(entry, 0)?.unwrap_or_default().to_owned()));
             let keys = keys.collect::<io::Result<Vec<String>>>()?;
             let values = entries.column(1).as_ref();
             members(keys.into_iter().enumerate().map(|(entry, key)| (key, values, entry)), line)
         }
-        plain => plain_value(Cells::of([array])?.get(row, 0)?, kind_of(plain), line),
+        plain => plain_value(Cells::of([(array, false)])?.get(row, 0)?, kind_of(plain), line),
     }
 }
 
@@ -124,10 +124,7 @@ fn items(values: &ArrayRef, line: &mut String) -> io::Result<()> {
     Ok(())
 }
 
-fn members<'a>(
-    members: impl Iterator<Item = (String, &'a dyn Array, usize)>,
-    line: &mut String,
-) -> io::Result<()> {
+fn members<'a>(members: impl Iterator<Item = (String, &'a dyn Array, usize)>, line: &mut String) -> io::Result<()> {
     line.push('{');
     for (place, (key, values, row)) in members.enumerate() {
         if place > 0 {

@@ -69,7 +69,9 @@ pub const KNOWN: &[Known] = &[
         name: "digests with weights",
         whose: Whose::OurChoice,
         reason: "its digest depends on the grouping of rows; refused, and the message names percentile_cont",
-        matches: |f| f.kind == Kind::Refused && f.error().contains("approx_percentile_cont_with_weight() is not offered"),
+        matches: |f| {
+            f.kind == Kind::Refused && f.error().contains("approx_percentile_cont_with_weight() is not offered")
+        },
     },
     Known {
         name: "quotients of decimals, without a second opinion",

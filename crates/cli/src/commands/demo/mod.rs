@@ -33,7 +33,7 @@ fn run_args(args: &DemoArgs, data: &Path, out: Option<PathBuf>) -> RunArgs {
         workload: "coffee".to_owned(),
         data: data.to_owned(),
         query: Vec::new(),
-        output: OutputArgs { out, format: None, rows: 12 },
+        output: OutputArgs { out, output: None, format: None, accept_rejects: false, rows: 12 },
         engine: EngineArgs {
             threads: args.threads,
             strict: false,

@@ -27,11 +27,12 @@ use crate::args::{CompressArg, OutputArgs, SubmitArgs};
 use crate::bad_records::BadRecords;
 use crate::fetch::{Fetcher, check};
 use crate::hand_out::HandOut;
-use crate::outcome::{JobLeft, QuestionsFailed, ReaderGone, stdout_failed};
+use crate::outcome::{JobLeft, ReaderGone, stdout_failed};
 use crate::progress::JobBars;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
 use crate::stop;
+use crate::verdict::Verdict;
 
 use background::Background;
 use job::Case;
@@ -57,7 +58,8 @@ pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
     };
     let job = case.job.clone();
     match answer(case, args, &gateways, screen, started) {
-        Ok(()) => Ok(()),
+        Ok(Some(verdict)) => verdict.conclude(args.output.accept_rejects, screen),
+        Ok(None) => Ok(()),
         Err(error) if error.is::<ReaderGone>() => {
             // Nobody reads on: nobody wants the job.
             if !args.keep && delete(&gateways, &job).is_err() {
@@ -65,7 +67,6 @@ pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
             }
             Err(error)
         }
-        Err(error) if error.is::<QuestionsFailed>() => Err(error),
         Err(error) if error.downcast_ref::<Error>().is_some_and(Error::is_end_of_job) => Err(error),
         Err(error) => Err(JobLeft { error, hint: hint::still_there(args, &gateways, &job) }.into()),
     }
@@ -82,7 +83,7 @@ pub(crate) fn of_coffee(gateways: Vec<String>, data: PathBuf, out: PathBuf) -> S
         cancel: None,
         detach: false,
         keep: false,
-        output: OutputArgs { out: Some(out), format: None, rows: 12 },
+        output: OutputArgs { out: Some(out), output: None, format: None, accept_rejects: false, rows: 12 },
         token: None,
         strict: false,
         compress: None,
@@ -94,14 +95,14 @@ pub(crate) fn of_coffee(gateways: Vec<String>, data: PathBuf, out: PathBuf) -> S
     }
 }
 
-/// Sends what is missing, waits for the answers, and hands them out.
+/// Sends what is missing, waits for the answers, and hands them out. None: the job goes on without us.
 fn answer(
     mut case: Case,
     args: &SubmitArgs,
     gateways: &Arc<Gateways>,
     screen: &Screen,
     started: Instant,
-) -> Result<()> {
+) -> Result<Option<Verdict>> {
     let workspace = Workspace::new(&Options { memory_bytes: args.memory, ..Options::default() })?;
     let running = AtomicBool::new(true);
     let fetcher = Arc::new(Fetcher { gateways: Arc::clone(gateways), job: case.job.clone(), workspace, running });
@@ -114,7 +115,7 @@ fn answer(
     fetcher.running.store(false, Ordering::Relaxed);
     if args.detach {
         screen.say(&hint::still_there(args, gateways, &case.job));
-        return writeln!(stdout(), "{}", case.job).map_err(stdout_failed);
+        return writeln!(stdout(), "{}", case.job).map(|()| None).map_err(stdout_failed);
     }
     let results = results.ok_or_else(|| Error::Fault("the job is done, and its results are not told".to_owned()))?;
     let failed = results.failed.clone();
@@ -149,11 +150,11 @@ fn answer(
         stream: stream.as_deref(),
         bad: &bad,
     };
-    hand_out.hand_out(&outcome, case.out, screen)?;
+    let verdict = hand_out.hand_out(&outcome, case.out, screen)?;
     if !args.keep && delete(gateways, &case.job).is_err() {
         screen.say(&format!("job {} could not be forgotten; it expires by itself", case.job));
     }
-    Ok(QuestionsFailed::check(outcome.failed)?)
+    Ok(Some(verdict))
 }
 
 /// Sends and follows the job until it is done, or, detached, until the cluster has all data.

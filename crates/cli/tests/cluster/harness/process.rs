@@ -48,6 +48,8 @@ impl Process {
         let errors = File::create(&log).expect("a log");
         let output = File::create(dir.join(format!("{name}.out"))).expect("a file");
         let child = Command::new(env!("CARGO_BIN_EXE_tenaz"))
+            // Some data is bad on purpose.
+            .env("TENAZ_ACCEPT_REJECTS", "true")
             .args(arguments)
             .env("TMPDIR", &temp)
             .env_remove("TENAZ_CONFIG")

@@ -1,0 +1,86 @@
+//! Questions about tables, values for parameters, and answers in files, with the real binary.
+#![allow(clippy::unwrap_used)]
+
+mod program;
+
+use program::tenaz;
+use tempfile::TempDir;
+
+fn data() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let orders = "Id,City,Amount,Day,Paid\n1,Rome,2.50,2025-01-01,true\n2,Oslo,10.00,2025-02-01,false\n3,,4.00,2025-03-01,true\n4,Rome,,2025-04-01,\n";
+    std::fs::write(dir.path().join("orders.csv"), orders).unwrap();
+    std::fs::write(dir.path().join("cities.csv"), "name,country\nRome,IT\nOslo,NO\n").unwrap();
+    dir
+}
+
+fn answer(dir: &TempDir, more: &[&str]) -> String {
+    let arguments = [&["sql", "--data", dir.path().to_str().unwrap(), "--format", "csv"], more].concat();
+    tenaz(arguments).must(0).text().to_owned()
+}
+
+#[test]
+fn tables_and_columns_are_shown_by_questions() {
+    let dir = data();
+    let tables = answer(&dir, &["SHOW TABLES"]);
+    assert_eq!(tables, "name,columns,files,bytes\ncities,2,cities.csv,29\norders,5,orders.csv,126\n");
+    let columns = answer(&dir, &["describe Orders;"]);
+    assert_eq!(
+        columns,
+        "column,type,header,nulls\nid,int,Id,\ncity,text,City,\namount,\"decimal(15,2)\",Amount,\nday,date,Day,\npaid,bool,Paid,\n"
+    );
+    let wrong = tenaz(["sql", "--data", dir.path().to_str().unwrap(), "DESCRIBE order"]).must(2);
+    assert!(wrong.err.contains("there is no table \"order\"; did you mean orders?"), "{}", wrong.err);
+}
+
+#[test]
+fn a_table_is_summed_up_column_by_column() {
+    let dir = data();
+    let expected = "column,type,records,nulls,distinct,min,q25,median,q75,max\n\
+        id,int,4,0,4,1,2,3,4,4\n\
+        city,text,4,1,2,Oslo,,,,Rome\n\
+        amount,\"decimal(15,2)\",4,1,3,2.50,2.50,4.00,10.00,10.00\n\
+        day,date,4,0,4,2025-01-01,,,,2025-04-01\n\
+        paid,bool,4,1,2,false,,,,true\n";
+    assert_eq!(answer(&dir, &["SUMMARIZE orders"]), expected);
+    assert_eq!(
+        answer(&dir, &["SUMMARIZE orders", "--threads", "2", "--chunk-size", "16", "--partitions", "3"]),
+        expected
+    );
+}
+
+#[test]
+fn parameters_have_values() {
+    let dir = data();
+    let question = "SELECT count(*) AS n FROM orders WHERE day >= $since AND city = $city";
+    assert_eq!(answer(&dir, &[question, "--set", "since=2025-02-01", "--set", "city=Rome"]), "n\n1\n");
+    let missing = tenaz(["sql", "--data", dir.path().to_str().unwrap(), question, "--set", "city=Rome"]).must(2);
+    missing.says(&["$since has no value; add --set since=VALUE"]);
+}
+
+#[test]
+fn the_ending_of_a_file_says_the_format() {
+    let dir = data();
+    let question = "SELECT id, city FROM orders WHERE id < 3 ORDER BY id";
+    let write = |name: &str| {
+        let path = dir.path().join(name);
+        let data = dir.path().join("orders.csv");
+        let done = tenaz(["sql", "--data", data.to_str().unwrap(), question, "-o", path.to_str().unwrap()]);
+        (done, std::fs::read(path).ok())
+    };
+    for (name, expected) in [
+        ("answer.csv", "Id,City\n1,Rome\n2,Oslo\n"),
+        ("answer.tsv", "Id\tCity\n1\tRome\n2\tOslo\n"),
+        ("answer.ndjson", "{\"Id\":1,\"City\":\"Rome\"}\n{\"Id\":2,\"City\":\"Oslo\"}\n"),
+    ] {
+        let (done, bytes) = write(name);
+        done.must(0);
+        assert_eq!(String::from_utf8(bytes.unwrap()).unwrap(), expected);
+    }
+    let (done, bytes) = write("answer.arrow");
+    done.must(0);
+    assert!(bytes.unwrap().starts_with(b"ARROW1"));
+    let (done, bytes) = write("answer.docx");
+    done.must(2).says(&["answer.docx: its ending says no format"]);
+    assert_eq!(bytes, None);
+}
