@@ -180,11 +180,13 @@ impl Evidence {
 
     /// Keeps a value for the second look. What does not fit any more is looked at right away, unless plain types still do.
     fn keep(&mut self, text: &str) {
-        if self.is_text || self.odd.contains(text) {
+        if self.is_text {
             return;
         }
         if self.odd.len() < ODD_VALUES {
-            self.odd.insert(text.into());
+            if !self.odd.contains(text) {
+                self.odd.insert(text.into());
+            }
             return;
         }
         if self.is_plainly_typed() {
