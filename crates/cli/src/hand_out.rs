@@ -88,7 +88,9 @@ impl Target {
                 "parquet" => format!(
                     "{file}: this tenaz was built without Parquet; write .arrow or .csv, or build with --features parquet"
                 ),
-                _ => format!("{file}: its ending says no format; write .csv, .json, .ndjson, .tsv, .md or .arrow, or add --format"),
+                _ => format!(
+                    "{file}: its ending says no format; write .csv, .json, .ndjson, .tsv, .md or .arrow, or add --format"
+                ),
             };
             return Err(Usage(text).into());
         };

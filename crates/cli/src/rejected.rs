@@ -90,7 +90,9 @@ mod tests {
     #[test]
     fn more_than_one_in_a_hundred_is_a_failure_unless_it_is_accepted() {
         let screen = Screen::new(true);
-        for (records, bad, fails) in [(1000, 0, false), (1000, 10, false), (1000, 11, true), (1, 1, true), (0, 0, false)] {
+        for (records, bad, fails) in
+            [(1000, 0, false), (1000, 10, false), (1000, 11, true), (1, 1, true), (0, 0, false)]
+        {
             assert_eq!(rejected(records, bad).conclude(false, &screen).is_err(), fails, "{bad} of {records}");
             assert!(rejected(records, bad).conclude(true, &screen).is_ok());
         }

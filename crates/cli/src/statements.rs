@@ -78,7 +78,9 @@ fn summarize(table: &Table) -> String {
         let name = format!("\"{}\"", column.name.replace('"', "\"\""));
         let shown = |value: String| format!("CAST({value} AS VARCHAR)");
         let quantile = |share: &str| match column.kind {
-            Kind::Int { .. } | Kind::Decimal { .. } | Kind::Float => shown(format!("exact_percentile({name}, {share})")),
+            Kind::Int { .. } | Kind::Decimal { .. } | Kind::Float => {
+                shown(format!("exact_percentile({name}, {share})"))
+            }
             _ => "CAST(NULL AS VARCHAR)".to_owned(),
         };
         // Truth values have no order.
@@ -116,7 +118,9 @@ pub(crate) fn with_values(sql: &str, values: &[String]) -> Result<String> {
         given.push((format!("${}", name.trim()), literal(value.trim()), false));
     }
     // What cannot be taken apart is the planner's to complain about.
-    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location() else { return Ok(sql.to_owned()) };
+    let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location() else {
+        return Ok(sql.to_owned());
+    };
     let (mut text, mut from) = (String::new(), 0);
     for token in tokens {
         let Token::Placeholder(name) = &token.token else { continue };

@@ -43,7 +43,10 @@ fn a_table_is_summed_up_column_by_column() {
         day,date,4,0,4,2025-01-01,,,,2025-04-01\n\
         paid,bool,4,1,2,false,,,,true\n";
     assert_eq!(answer(&dir, &["SUMMARIZE orders"]), expected);
-    assert_eq!(answer(&dir, &["SUMMARIZE orders", "--threads", "2", "--chunk-size", "16", "--partitions", "3"]), expected);
+    assert_eq!(
+        answer(&dir, &["SUMMARIZE orders", "--threads", "2", "--chunk-size", "16", "--partitions", "3"]),
+        expected
+    );
 }
 
 #[test]

@@ -35,7 +35,8 @@ fn rows(bytes: &[u8]) -> (String, String) {
 
 #[test]
 fn excel_writes_sep_semicolons_decimal_commas_and_utf_16() {
-    let (found, _) = rows("\u{feff}sep=;\r\nProduktTyp;Menge;Preis\r\nKaffee;3;\"1.234,50\"\r\nTee;12;0,99\r\n".as_bytes());
+    let (found, _) =
+        rows("\u{feff}sep=;\r\nProduktTyp;Menge;Preis\r\nKaffee;3;\"1.234,50\"\r\nTee;12;0,99\r\n".as_bytes());
     assert_eq!(found, "ProduktTyp,Menge,Preis\nKaffee,3,1234.50\nTee,12,0.99\n");
     let text = "\u{feff}ID\tName\tBetrag\r\n1\tMüller\t1,50\r\n2\tGröße\t2,25\r\n";
     let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -60,7 +61,10 @@ fn a_bank_writes_lines_above_the_table_and_a_sum_below_it() {
     let expected = "Buchungstag,Text,Empfänger,Betrag\n2025-03-28,Gutschrift,Arbeitgeber,2500.00\n2025-03-31,Lastschrift,Stadtwerke,-85.10\n";
     assert_eq!(found, expected);
     assert!(said.contains("read as windows-1252") && said.contains("the first 3 lines are no records"), "{said}");
-    assert!(said.contains("the last record sums others up") && said.contains("t: lines of totals, left out: 1"), "{said}");
+    assert!(
+        said.contains("the last record sums others up") && said.contains("t: lines of totals, left out: 1"),
+        "{said}"
+    );
     let kept = sql(&latin, "SELECT count(*) AS n FROM t", &["--totals", "keep"]).must(0);
     assert_eq!(kept.text(), "n\n3\n");
 }
@@ -124,7 +128,8 @@ fn headers_are_found_below_other_lines_and_over_several() {
 
 #[test]
 fn a_second_table_in_a_file_is_never_mixed_in_without_a_word() {
-    let done = sql(b"id,name\n1,a\n2,b\n3,c\n\ncity,country\nRome,IT\nOslo,NO\n", "SELECT * FROM t ORDER BY 1", &[]).must(1);
+    let done =
+        sql(b"id,name\n1,a\n2,b\n3,c\n\ncity,country\nRome,IT\nOslo,NO\n", "SELECT * FROM t ORDER BY 1", &[]).must(1);
     assert_eq!(done.text(), "id,name\n1,a\n2,b\n3,c\n");
     assert!(done.err.contains("line 6 seems to begin a second table (city,country)"), "{}", done.err);
     assert!(done.err.lines().last().unwrap().contains("without 3 of 6 records of t"), "{}", done.err);
@@ -150,7 +155,8 @@ fn a_header_that_comes_again_is_left_out_wherever_it_stands() {
 fn names_keep_their_letters_and_numbers_their_digits() {
     let csv = b"ProductType,UnitPrice,Order Date\nA,0.166023,2025-01-01\nB,12,2025-01-02\n";
     assert_eq!(rows(csv).0, "ProductType,UnitPrice,order_date\nA,0.166023,2025-01-01\nB,12,2025-01-02\n");
-    let question = "SELECT producttype, max(UNITPRICE) AS top FROM t WHERE ProductType <> 'x' GROUP BY ProductType ORDER BY 1";
+    let question =
+        "SELECT producttype, max(UNITPRICE) AS top FROM t WHERE ProductType <> 'x' GROUP BY ProductType ORDER BY 1";
     let done = sql(csv, question, &[]).must(0);
     assert_eq!(done.text(), "ProductType,top\nA,0.166023\nB,12.000000\n");
     // As rows that are sorted, and as rows that are not.
@@ -216,7 +222,8 @@ fn a_column_that_is_text_because_of_a_few_values_is_said_with_its_cure() {
     (0..100).for_each(|id| text.push_str(&format!("{id},{id}.5\n")));
     text.push_str("100,unbekannt\n");
     let done = sql(text.as_bytes(), "SELECT count(*) AS n FROM t", &[]).must(0);
-    let note = "t.amount is text because 1 of 101 sampled values is no number, such as \"unbekannt\" (--null 'unbekannt'";
+    let note =
+        "t.amount is text because 1 of 101 sampled values is no number, such as \"unbekannt\" (--null 'unbekannt'";
     assert!(done.err.contains(note), "{}", done.err);
     let cured = sql(text.as_bytes(), "SELECT sum(amount) AS s FROM t", &["--null", "unbekannt"]).must(0);
     assert_eq!(cured.text(), "s\n5000.0\n");

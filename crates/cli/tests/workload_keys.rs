@@ -150,7 +150,12 @@ fn prepared() -> tempfile::TempDir {
     // Every way of writing is there once, so that saying it makes a difference.
     let sales = "paid,n\ny,1\nn,2\ny,3.0\nn,\ny,4\nj,5\n\\y,6\n\"y\", 7\ny, \"8\"\ny,9\ry,10\npaid,n\ny\n\
                  y,\"1,500\"\ny,1.2.2025\n-----\n,y,11,\nTotal,30\n";
-    for (name, text) in [("sales.csv", sales), ("sales-2.csv", "paid,n\nn,1\n"), ("items.csv", "n\n1\n2\n3\n4\n"), ("prices.csv", "price\n1.5\n2\n")] {
+    for (name, text) in [
+        ("sales.csv", sales),
+        ("sales-2.csv", "paid,n\nn,1\n"),
+        ("items.csv", "n\n1\n2\n3\n4\n"),
+        ("prices.csv", "price\n1.5\n2\n"),
+    ] {
         std::fs::write(data.join(name), text).unwrap();
     }
     std::fs::write(dir.path().join("all.sql"), "SELECT count(*) AS c FROM sales").unwrap();

@@ -165,7 +165,12 @@ mod tests {
         FileFormat { has_header: true, ..FileFormat::default() }
     }
 
-    fn cut_whole(body: &[u8], encoding: BodyEncoding, step: usize, complete: bool) -> (Result<Cut, Problem>, Vec<Chunk>) {
+    fn cut_whole(
+        body: &[u8],
+        encoding: BodyEncoding,
+        step: usize,
+        complete: bool,
+    ) -> (Result<Cut, Problem>, Vec<Chunk>) {
         let (pipe, writer) = Pipe::new(2);
         let (sender, mut chunks) = mpsc::channel(1);
         let body = body.to_vec();

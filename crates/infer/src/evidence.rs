@@ -450,7 +450,10 @@ mod tests {
         assert_eq!(evidence.misfits(), None);
         ["?", "unbekannt", "?"].iter().for_each(|value| evidence.add(value));
         let misfits = evidence.misfits().expect("three misfits");
-        assert_eq!((misfits.count, misfits.of, misfits.examples), (3, 103, vec!["?".to_owned(), "unbekannt".to_owned()]));
+        assert_eq!(
+            (misfits.count, misfits.of, misfits.examples),
+            (3, 103, vec!["?".to_owned(), "unbekannt".to_owned()])
+        );
         assert_eq!(misfits.kind.to_string(), "decimal(15,1)");
         let mut codes = Evidence::default();
         (0..100).for_each(|n| codes.add(&format!("{:03}", n)));

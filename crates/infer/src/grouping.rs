@@ -186,7 +186,8 @@ fn series_group(
     by_name: Option<Vec<String>>,
 ) -> Group {
     let mut shape = files[0].1.clone();
-    let lacks_columns = files.iter().any(|(_, other)| other.columns != files[0].1.columns || !same_names(&shape, other));
+    let lacks_columns =
+        files.iter().any(|(_, other)| other.columns != files[0].1.columns || !same_names(&shape, other));
     shape.repeats_header = files.iter().any(|(_, shape)| shape.repeats_header);
     for (_, other) in &files[1..] {
         let new: Vec<String> = other.said.iter().filter(|said| !shape.said.contains(said)).cloned().collect();

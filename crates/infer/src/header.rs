@@ -43,7 +43,8 @@ pub(crate) fn find_header(records: &[Vec<String>], usual: usize) -> Option<Heade
 /// The same, where only the first record may be the header.
 pub(crate) fn first_header(records: &[Vec<String>], usual: usize) -> Option<HeaderGuess> {
     let (first, others) = records.split_first()?;
-    let others: Vec<Vec<String>> = others.iter().filter(|other| *other != first).cloned().collect();
+    let others: Vec<Vec<String>> =
+        others.iter().filter(|other| *other != first && other.len() == usual).cloned().collect();
     is_header(first, &others).then(|| HeaderGuess {
         record: 0,
         names: first.iter().map(|name| name.trim().to_owned()).collect(),
@@ -64,9 +65,8 @@ fn is_lower_header(records: &[Vec<String>], k: usize, usual: usize) -> bool {
     }
     let typed: Vec<usize> = (0..usual).filter(|column| is_typed(below, *column)).collect();
     let is_name_everywhere = typed.iter().any(|&column| !candidate[column].trim().is_empty());
-    let fits = |record: &Vec<String>| {
-        record.len() == usual && typed.iter().any(|&column| is_value(record[column].trim()))
-    };
+    let fits =
+        |record: &Vec<String>| record.len() == usual && typed.iter().any(|&column| is_value(record[column].trim()));
     is_name_everywhere && !records[..k].iter().any(fits)
 }
 
@@ -101,9 +101,8 @@ fn is_complete(record: &[String], usual: usize) -> bool {
 
 /// Whether a record holds units: `[s]`, `(m/s)`.
 fn is_in_brackets(record: &[String]) -> bool {
-    let bracketed = |text: &str| {
-        (text.starts_with('[') && text.ends_with(']')) || (text.starts_with('(') && text.ends_with(')'))
-    };
+    let bracketed =
+        |text: &str| (text.starts_with('[') && text.ends_with(']')) || (text.starts_with('(') && text.ends_with(')'));
     record.iter().map(|text| text.trim()).all(|text| text.is_empty() || bracketed(text))
 }
 
@@ -142,7 +141,8 @@ fn years_in<'a>(names: &[&'a str], body: &[Vec<String>]) -> Vec<&'a str> {
     let found: Vec<(usize, u32)> = names.iter().enumerate().filter_map(|(at, name)| Some((at, year(name)?))).collect();
     let in_order = |step: i64| found.windows(2).all(|two| i64::from(two[1].1) - i64::from(two[0].1) == step);
     let is_series = found.len() >= 2 && found.len() < names.len() && (in_order(1) || in_order(-1));
-    let is_below = |(at, _): &(usize, u32)| body.iter().filter_map(|r| r.get(*at)).any(|text| year(text.trim()).is_some());
+    let is_below =
+        |(at, _): &(usize, u32)| body.iter().filter_map(|r| r.get(*at)).any(|text| year(text.trim()).is_some());
     if !is_series || body.is_empty() || found.iter().all(is_below) {
         return Vec::new();
     }
@@ -162,8 +162,7 @@ mod tests {
     use super::*;
 
     fn guess(text: &str) -> Option<(usize, Vec<String>)> {
-        let records: Vec<Vec<String>> =
-            text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect();
+        let records: Vec<Vec<String>> = text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect();
         let usual = records.last().map_or(0, Vec::len);
         find_header(&records, usual).map(|guess| (guess.record, guess.names))
     }

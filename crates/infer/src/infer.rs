@@ -126,7 +126,9 @@ fn table(
     format.drop_repeated_headers |= repeats_header;
     format.drop_totals = reading.totals.unwrap_or(total.is_some());
     if let Some(total) = total.filter(|_| reading.totals.is_none()) {
-        notes.push(format!("{name}: the last record sums others up, and such records are left out: {total} (--totals keep reads them)"));
+        notes.push(format!(
+            "{name}: the last record sums others up, and such records are left out: {total} (--totals keep reads them)"
+        ));
     }
     let column_names = column_names(given.map_or(&[][..], Vec::as_slice), width);
     let spellings: Vec<Option<Spellings>> =

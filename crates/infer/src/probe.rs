@@ -179,7 +179,10 @@ fn said_of(guess: &HeaderGuess, records: &[Seen], dialect: &Dialect, reading: &R
         said.push(format!("{what} (--skip {} reads from the first line on)", dialect.skip_lines));
     }
     if guess.is_doubtful && reading.header.is_none() {
-        said.push("all columns are text, and the first record is taken for their names (--header no reads it as data)".to_owned());
+        said.push(
+            "all columns are text, and the first record is taken for their names (--header no reads it as data)"
+                .to_owned(),
+        );
     }
     said
 }

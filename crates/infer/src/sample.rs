@@ -118,7 +118,11 @@ impl Sampled {
                 continue;
             }
             let is_last = whole && records.peek().is_none();
-            if is_last && seen > 1 && !shape.keeps_totals && tenaz_source::is_total(fields.iter().map(|field| field.as_bytes())) {
+            if is_last
+                && seen > 1
+                && !shape.keeps_totals
+                && tenaz_source::is_total(fields.iter().map(|field| field.as_bytes()))
+            {
                 self.total = Some(fields.join(&char::from(shape.delimiter).to_string()));
                 continue;
             }
@@ -202,7 +206,15 @@ mod tests {
     use super::*;
 
     fn shape(columns: usize) -> Canonical<'static> {
-        Canonical { delimiter: b',', has_header: false, columns, header: None, second_table: None, keeps_totals: false, nulls: &[] }
+        Canonical {
+            delimiter: b',',
+            has_header: false,
+            columns,
+            header: None,
+            second_table: None,
+            keeps_totals: false,
+            nulls: &[],
+        }
     }
 
     #[test]

@@ -62,7 +62,8 @@ pub(crate) fn sniff(text: &[u8], whole: bool, tabs: bool, reading: &Reading) -> 
     if reading.skip_lines.is_none() {
         let preamble = preamble(body, whole, &dialect);
         if preamble > 0 {
-            let what = if preamble == 1 { "line is no record".to_owned() } else { format!("{preamble} lines are no records") };
+            let what =
+                if preamble == 1 { "line is no record".to_owned() } else { format!("{preamble} lines are no records") };
             said.push(format!("the first {what} (--skip 0 reads from the start)"));
         }
         dialect.skip_lines = base.skip_lines + preamble;

@@ -129,13 +129,7 @@ fn put_format(text: &mut String, format: &FileFormat) {
     }
 }
 
-fn put_column(
-    text: &mut String,
-    column: &Column,
-    header: Option<&String>,
-    trim_zeros: bool,
-    form: Option<ValueForm>,
-) {
+fn put_column(text: &mut String, column: &Column, header: Option<&String>, trim_zeros: bool, form: Option<ValueForm>) {
     put(text, format_args!("    {{ name = {}, type = \"{}\"", quoted(&column.name), column.kind));
     if column.kind == (Kind::Int { float_text: true }) {
         text.push_str(", float_text = true");

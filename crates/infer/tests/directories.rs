@@ -194,7 +194,10 @@ fn an_empty_file_adds_nothing_to_a_series_and_is_a_table_where_it_is_alone() {
 
 #[test]
 fn names_in_other_letters_and_unlike_scales_are_kept_for_answers() {
-    let found = inferred(&[("t.csv", "ProductType,Price,Money,Order Date\nA,0.166023,1.50,2025-01-01\nB,12,2.00,2025-01-02\n")]);
+    let found = inferred(&[(
+        "t.csv",
+        "ProductType,Price,Money,Order Date\nA,0.166023,1.50,2025-01-01\nB,12,2.00,2025-01-02\n",
+    )]);
     let table = &found.workload.tables[0];
     let label = |name: &str| Some(name.to_owned());
     assert_eq!(table.labels, [label("ProductType"), label("Price"), label("Money"), None]);
@@ -204,7 +207,10 @@ fn names_in_other_letters_and_unlike_scales_are_kept_for_answers() {
 #[test]
 fn totals_repeated_headers_and_drawn_tables_are_written_down() {
     let found = inferred(&[
-        ("sap.csv", "------------\n|Mat  |Menge|\n------------\n|A-1  | 1,0-|\n|A-2  | 2,0 |\n|*    | 1,0 |\n------------\n"),
+        (
+            "sap.csv",
+            "------------\n|Mat  |Menge|\n------------\n|A-1  | 1,0-|\n|A-2  | 2,0 |\n|*    | 1,0 |\n------------\n",
+        ),
         ("twice.csv", "id,n\n1,2\nid,n\n2,3\n"),
     ]);
     let formats: Vec<_> = found.workload.tables.iter().map(|table| &table.format).collect();

@@ -11,7 +11,9 @@ use crate::encoding::Transcoder;
 use crate::limits::{HEAD_BYTES, SAMPLE_BYTES};
 use crate::record::RecordKind;
 use crate::rewrite::{Rewriter, Rewriting};
-use crate::{ColumnSource, Compression, Dialect, Error, FileFormat, RecordReader, TextEncoding, guess_encoding, known_as};
+use crate::{
+    ColumnSource, Compression, Dialect, Error, FileFormat, RecordReader, TextEncoding, guess_encoding, known_as,
+};
 
 /// A file that is ready to be read.
 pub enum Opened {

@@ -477,14 +477,16 @@ mod tests {
     #[test]
     fn tables_that_are_drawn_with_characters_have_records_between_their_lines() {
         // SAP's list, psql's aligned output, the mysql client's boxes.
-        let dialect =
-            Dialect { ruled: true, framed: true, skip_spaces: true, ..Dialect::with_delimiter(b'|') };
+        let dialect = Dialect { ruled: true, framed: true, skip_spaces: true, ..Dialect::with_delimiter(b'|') };
         let sap = "-------------\n|Material |Menge  |\n-------------\n|MAT-001  | 1,00- |\n-------------\n";
         assert_eq!(fields(&dialect, sap), [["Material", "Menge"], ["MAT-001", "1,00-"]]);
         let boxed = "+----+------+\n| id | name |\n+----+------+\n|  1 |      |\n+----+------+\n";
         assert_eq!(fields(&dialect, boxed), [["id", "name"], ["1", ""]]);
         let aligned = Dialect { framed: false, ..dialect };
-        assert_eq!(fields(&aligned, " id | name \n----+------\n  1 | a\n -5 | b\n"), [["id", "name"], ["1", "a"], ["-5", "b"]]);
+        assert_eq!(
+            fields(&aligned, " id | name \n----+------\n  1 | a\n -5 | b\n"),
+            [["id", "name"], ["1", "a"], ["-5", "b"]]
+        );
     }
 
     #[test]

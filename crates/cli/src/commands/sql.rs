@@ -115,8 +115,7 @@ fn hint(misfits: &Misfits) -> Option<String> {
     let records: u64 = misfits.values().sum();
     let mut columns: Vec<(&(String, String), &u64)> = misfits.iter().collect();
     columns.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let types: Vec<String> =
-        columns.iter().map(|((table, column), _)| format!("{table}.{column}=text")).collect();
+    let types: Vec<String> = columns.iter().map(|((table, column), _)| format!("{table}.{column}=text")).collect();
     let (what, verb) = if records == 1 { ("record", "does") } else { ("records", "do") };
     Some(format!(
         "{} {what} {verb} not fit the types, which are guessed from a sample where --types says nothing, and {} left out of the answers; \

@@ -60,8 +60,8 @@ use crate::workload::Workload;
 use needs::{Need, needs};
 
 pub(crate) use cut::merges_in_any_order;
-pub(crate) use session::config as session_config;
 pub use labels::TRIM_ZEROS;
+pub(crate) use session::config as session_config;
 pub use text::{needs_quotes, split_queries};
 
 /// Where the rows of a stage go, with the columns that decide.

@@ -23,7 +23,11 @@ fn make(workload: &'static str, scale: &str, chunk_size: &'static str, spoil: im
 }
 
 fn tenaz(arguments: &[&str]) {
-    let done = Command::new(env!("CARGO_BIN_EXE_tenaz")).env("TENAZ_ACCEPT_REJECTS", "true").args(arguments).output().expect("the program runs");
+    let done = Command::new(env!("CARGO_BIN_EXE_tenaz"))
+        .env("TENAZ_ACCEPT_REJECTS", "true")
+        .args(arguments)
+        .output()
+        .expect("the program runs");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
