@@ -5,7 +5,8 @@
 
 use memchr::{memchr, memchr2, memchr3};
 
-use crate::{Dialect, Escape};
+use crate::rule::may_rule;
+use crate::{Dialect, Escape, is_rule};
 
 /// What stands at the front of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -366,22 +367,6 @@ impl RecordReader {
     }
 }
 
-/// Whether a line that begins with this byte may be drawn.
-fn may_rule(byte: u8) -> bool {
-    matches!(byte, b'-' | b'+' | b'=' | b'|' | b' ')
-}
-
-/// Whether a line consists of dashes, with marks between columns: `-----`, `+----+---+`, `----|----`, and `--,----`, where no column
-/// has a dash alone, which may stand for null.
-#[must_use]
-pub fn is_rule(line: &[u8]) -> bool {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let dashes = line.iter().filter(|byte| matches!(byte, b'-' | b'=')).count();
-    let is_under = |part: &[u8]| part.len() > 1 && part.iter().all(|byte| *byte == b'-');
-    let is_under_names = || line.split(|byte| matches!(byte, b',' | b';')).all(is_under);
-    dashes >= 3 && (line.iter().all(|byte| may_rule(*byte) || *byte == b'\t') || is_under_names())
-}
-
 enum Quoted {
     Closed(End),
     Stray(End),
@@ -462,7 +447,6 @@ mod tests {
         let records = all(&Dialect::default(), false, "a,b\r\n\r\n1,2\r\n\r");
         let kinds: Vec<RecordKind> = records.iter().map(|(kind, _)| *kind).collect();
         assert_eq!(kinds, [RecordKind::Record, RecordKind::Blank, RecordKind::Record, RecordKind::Blank]);
-        assert!(is_rule(b"--,----\r") && !is_rule(b"-,-,-") && !is_rule(b"--,x") && !is_rule(b"-1,--2"));
     }
 
     #[test]
