@@ -201,7 +201,7 @@ pub(crate) enum CompressArg {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tenaz sql --data exports\n  tenaz sql --data exports \"SELECT city, count(*) AS n FROM customers GROUP BY city ORDER BY n DESC\"\n  tenaz sql --data exports --file questions.sql --out results\n  echo \"SELECT * FROM orders LIMIT 5\" | tenaz sql --data exports --format csv\n  tenaz sql --data exports --types zip=text,orders.price='decimal(12,2)' \"SELECT sum(price) FROM orders\"\n\nEvery CSV file is a table (orders.csv is orders), and so is every folder of files of the same shape. Delimiter, header,\nnames and types are guessed from a sample; --types overrules. Several queries, separated by ; are answered in one pass;\na comment in front, `-- name: best_sellers`, names a query. SHOW TABLES, DESCRIBE t and SUMMARIZE t (count, nulls, least, largest\nand quantiles of every column) are queries, too."
+    after_help = "Examples:\n  tenaz sql --data exports\n  tenaz sql --data exports \"SELECT city, count(*) AS n FROM customers GROUP BY city ORDER BY n DESC\"\n  tenaz sql --data exports --file questions.sql --out results\n  echo \"SELECT * FROM orders LIMIT 5\" | tenaz sql --data exports --format csv\n  tenaz sql --data exports --types zip=text,orders.price='decimal(12,2)' \"SELECT sum(price) FROM orders\"\n\nEvery CSV file is a table (orders.csv is orders), and so is every folder of files of the same shape. Delimiter, header,\nnames and types are guessed from a sample; --types overrules. Several queries, separated by ; are answered in one pass;\na comment in front, `-- name: best_sellers`, names a query. SHOW TABLES, DESCRIBE t and SUMMARIZE t are queries, too."
 )]
 pub(crate) struct SqlArgs {
     /// The query, or several separated by `;`; `-` reads standard input.
@@ -255,7 +255,7 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "FORMAT", env = "TENAZ_FORMAT", value_parser = format)]
     pub(crate) format: Option<Format>,
     /// Bad records are no failure, however many there are [default: exit code 1 if more than 1 % of a table is rejected].
-    #[arg(long, env = "TENAZ_ACCEPT_REJECTS")]
+    #[arg(long, env = "TENAZ_ACCEPT_REJECTS", hide_env_values = true)]
     pub(crate) accept_rejects: bool,
     /// Rows shown of each answer in a table on standard output; 0 shows all.
     #[arg(long, value_name = "N", default_value_t = 40)]

@@ -44,6 +44,14 @@ fn excel_writes_sep_semicolons_decimal_commas_and_utf_16() {
 }
 
 #[test]
+fn paypal_and_sqlcmd_are_read_as_they_write() {
+    let paypal = "\u{feff}\"Datum\",\"Brutto\"\r\n\"31.03.2025\",\"19,99\"\r\n\r\n\"01.04.2025\",\"1.200,00\"\r\n";
+    assert_eq!(rows(paypal.as_bytes()).0, "Datum,Brutto\n2025-03-31,19.99\n2025-04-01,1200.00\n");
+    let sqlcmd = "id,name\r\n--,----\r\n1,a\r\n2,b\r\n\r\n(2 rows affected)\r\n";
+    assert_eq!(rows(sqlcmd.as_bytes()).0, "id,name\n1,a\n2,b\n");
+}
+
+#[test]
 fn a_bank_writes_lines_above_the_table_and_a_sum_below_it() {
     let text = "\"Kontonummer:\";\"DE12 3456 / Girokonto\";\r\n\"Kontostand:\";\"1.234,56 EUR\";\r\n\r\n\
         \"Buchungstag\";\"Text\";\"Empf\u{e4}nger\";\"Betrag\"\r\n\"31.03.2025\";\"Lastschrift\";\"Stadtwerke\";\"-85,10\"\r\n\

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::body::Bytes;
 use tenaz_core::{ChunkDigest, FaultClass};
 use tenaz_csv::{Chunk, Chunker, Layout};
+use tenaz_source::{FileFormat, open_stream};
 use tokio::sync::mpsc;
 
 use crate::encoding::{BodyEncoding, Ratio, decoder};
@@ -78,15 +79,13 @@ struct Measured<R> {
     reader: R,
     taken: Arc<AtomicU64>,
     ratio: Ratio,
-    is_compressed: bool,
     problem: Option<Problem>,
 }
 
 impl<R: Read> Read for &mut Measured<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
-        let taken = if self.is_compressed { self.taken.load(Ordering::Relaxed) } else { u64::MAX };
-        if let Err(problem) = self.ratio.take(count, taken) {
+        if let Err(problem) = self.ratio.take(count, self.taken.load(Ordering::Relaxed)) {
             self.problem = Some(problem);
             return Err(io::Error::other("too large"));
         }
@@ -94,18 +93,21 @@ impl<R: Read> Read for &mut Measured<R> {
     }
 }
 
-/// Cuts a whole file and hands its chunks over. It waits, so it needs a thread of its own.
+/// Cuts a whole file and hands its chunks over, as a client would: also one in another encoding or dialect, where the table's
+/// format says so or the bytes show it. It waits, so it needs a thread of its own.
 pub(crate) fn cut(
     pipe: Pipe,
     encoding: BodyEncoding,
-    layout: &Layout,
+    (layout, format): (&Layout, &FileFormat),
     target: usize,
     taker: &mpsc::Sender<(Chunk, ChunkDigest)>,
 ) -> Result<Cut, Problem> {
     let taken = Arc::clone(&pipe.taken);
-    let reader = decoder(encoding, pipe).map_err(Problem::internal)?;
-    let is_compressed = encoding != BodyEncoding::IDENTITY;
-    let mut measured = Measured { reader, taken, ratio: Ratio::new(MAX_FILE_BYTES), is_compressed, problem: None };
+    let body = decoder(encoding, pipe).map_err(Problem::internal)?;
+    let of_data = |text: String| Problem::new(Code::Unprocessable, text).of_class(FaultClass::Data);
+    let reader = open_stream(body, format, &[]).map_err(|error| of_data(error.to_string()))?;
+    // What comes out at the end is measured: a body may also be an archive without saying so.
+    let mut measured = Measured { reader, taken, ratio: Ratio::new(MAX_FILE_BYTES), problem: None };
     let mut chunker = Chunker::new(&mut measured, layout, target);
     let (mut chunks, mut records) = (0, 0);
     let stopped = loop {
@@ -120,7 +122,7 @@ pub(crate) fn cut(
                 }
             }
             Err(error) => {
-                break Some(Problem::new(Code::Unprocessable, error.to_string()).of_class(FaultClass::Data));
+                break Some(of_data(error.to_string()));
             }
         }
     };
@@ -159,6 +161,10 @@ mod tests {
         encoder.finish().unwrap()
     }
 
+    fn format() -> FileFormat {
+        FileFormat { has_header: true, ..FileFormat::default() }
+    }
+
     fn cut_whole(
         body: &[u8],
         encoding: BodyEncoding,
@@ -168,7 +174,7 @@ mod tests {
         let (pipe, writer) = Pipe::new(2);
         let (sender, mut chunks) = mpsc::channel(1);
         let body = body.to_vec();
-        let cutting = std::thread::spawn(move || cut(pipe, encoding, &layout(), 4096, &sender));
+        let cutting = std::thread::spawn(move || cut(pipe, encoding, (&layout(), &format()), 4096, &sender));
         let feeding = std::thread::spawn(move || {
             for part in body.chunks(step) {
                 if writer.0.blocking_send(Some(Bytes::copy_from_slice(part))).is_err() {
@@ -215,13 +221,29 @@ mod tests {
     }
 
     #[test]
+    fn a_file_in_another_encoding_or_with_other_record_ends_is_cut_as_what_it_says() {
+        let (plain, expected) = cut_whole("n,t\n1,ü\n2,y\n".as_bytes(), BodyEncoding::IDENTITY, 5, true);
+        let wide: Vec<u8> = "\u{feff}n,t\n1,ü\n2,y\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for body in [&wide[..], "n,t\r1,ü\r2,y\r".as_bytes(), &gzip("n,t\n1,ü\n2,y\n".as_bytes())] {
+            let (cut, chunks) = cut_whole(body, BodyEncoding::IDENTITY, 5, true);
+            assert_eq!(chunks, expected);
+            assert_eq!(cut.unwrap().records, plain.as_ref().unwrap().records);
+        }
+        let (cut, _) = cut_whole(b"%PDF-1.7\n", BodyEncoding::IDENTITY, 5, true);
+        assert!(cut.unwrap_err().detail().contains("a PDF document"));
+        // An archive that does not say so has the same bounds.
+        let (cut, _) = cut_whole(&gzip(&vec![b'\n'; 8 << 20]), BodyEncoding::IDENTITY, 1000, true);
+        assert_eq!(cut.unwrap_err().code(), Code::TooLarge);
+    }
+
+    #[test]
     fn a_body_that_is_cut_off_is_never_taken_for_a_whole_file() {
         let (cut, _) = cut_whole(&file(), BodyEncoding::IDENTITY, 1000, false);
         assert_eq!(cut.unwrap_err().code(), Code::Unprocessable);
         let bomb = zstd::encode_all(&vec![b'\n'; 64 << 20][..], 19).unwrap();
         let (cut, _) = cut_whole(&bomb, BodyEncoding::Frame(Encoding::Zstd), 1000, true);
         assert_eq!(cut.unwrap_err().code(), Code::TooLarge);
-        let (cut, _) = cut_whole(&gzip(&vec![b'\n'; 64 << 20]), BodyEncoding::Gzip, 1000, true);
+        let (cut, _) = cut_whole(&gzip(&vec![b'\n'; 8 << 20]), BodyEncoding::Gzip, 1000, true);
         assert_eq!(cut.unwrap_err().code(), Code::TooLarge);
         let whole = gzip(&file());
         let (cut, _) = cut_whole(&whole[..whole.len() - 9], BodyEncoding::Gzip, 1000, true);

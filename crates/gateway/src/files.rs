@@ -117,11 +117,12 @@ impl Upload {
     /// Cuts the file and sends its chunks.
     async fn send(&self, app: &Shared, job: &Job, body: Body, full: &Notify) -> Result<UploadedFile, Problem> {
         let layout = job.planned.layout(self.table).ok_or_else(|| Problem::internal("a table has no layout"))?;
+        let format = job.planned.format(self.table).ok_or_else(|| Problem::internal("a table has no format"))?;
         let target = usize::try_from(job.spec.chunk_bytes).map_err(Problem::internal)?;
         let (pipe, writer) = Pipe::new(FILE_PARTS_AHEAD);
         let (sender, mut chunks) = mpsc::channel::<(Chunk, ChunkDigest)>(1);
         let encoding = self.encoding;
-        let cutting = tokio::task::spawn_blocking(move || cut(pipe, encoding, &layout, target, &sender));
+        let cutting = tokio::task::spawn_blocking(move || cut(pipe, encoding, (&layout, &format), target, &sender));
         let feeding = async {
             let mut parts = Parts::new(body, app.limits.idle);
             let mut bytes = 0;

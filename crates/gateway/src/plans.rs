@@ -9,6 +9,7 @@ use tenaz_cluster::JobSpec;
 use tenaz_core::{QueryId, TableId, Topology};
 use tenaz_csv::Layout;
 use tenaz_engine::{JobPlan, PlannedQuery, Workload};
+use tenaz_source::FileFormat;
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::limits::{KEPT_PLANS, PLANNING_AT_ONCE};
@@ -53,6 +54,11 @@ impl Planned {
     /// What a table's records look like.
     pub(crate) fn layout(&self, table: TableId) -> Option<Arc<Layout>> {
         self.workload.tables.get(usize::from(table.0)).map(|table| Arc::clone(&table.layout))
+    }
+
+    /// How a table's files are written.
+    pub(crate) fn format(&self, table: TableId) -> Option<FileFormat> {
+        self.workload.tables.get(usize::from(table.0)).map(|table| table.format.clone())
     }
 
     /// The tables that the queries read, in the order in which they should be sent.

@@ -71,7 +71,9 @@ impl NotKept {
                 for form in forms {
                     let Some(plain) = form.plain(text) else { continue };
                     match self.numbers.iter_mut().find(|(known, _)| known == form) {
-                        Some((_, seen)) => drop(seen.add(&plain)),
+                        Some((_, seen)) => {
+                            seen.add(&plain);
+                        }
                         None => {
                             let mut seen = Seen::default();
                             seen.add(&plain);
@@ -180,11 +182,13 @@ impl Evidence {
 
     /// Keeps a value for the second look. What does not fit any more is looked at right away, unless plain types still do.
     fn keep(&mut self, text: &str) {
-        if self.is_text || self.odd.contains(text) {
+        if self.is_text {
             return;
         }
         if self.odd.len() < ODD_VALUES {
-            self.odd.insert(text.into());
+            if !self.odd.contains(text) {
+                self.odd.insert(text.into());
+            }
             return;
         }
         if self.is_plainly_typed() {
@@ -454,7 +458,7 @@ mod tests {
         );
         assert_eq!(misfits.kind.to_string(), "decimal(15,1)");
         let mut codes = Evidence::default();
-        (0..100).for_each(|n| codes.add(&format!("{:03}", n)));
+        (0..100).for_each(|n| codes.add(&format!("{n:03}")));
         assert_eq!(codes.misfits(), None, "codes are no numbers");
     }
 

@@ -43,7 +43,8 @@ pub(crate) fn find_header(records: &[Vec<String>], usual: usize) -> Option<Heade
 /// The same, where only the first record may be the header.
 pub(crate) fn first_header(records: &[Vec<String>], usual: usize) -> Option<HeaderGuess> {
     let (first, others) = records.split_first()?;
-    let others: Vec<Vec<String>> = others.iter().filter(|other| *other != first).cloned().collect();
+    let others: Vec<Vec<String>> =
+        others.iter().filter(|other| *other != first && other.len() == usual).cloned().collect();
     is_header(first, &others).then(|| HeaderGuess {
         record: 0,
         names: first.iter().map(|name| name.trim().to_owned()).collect(),

@@ -189,7 +189,7 @@ fn an_empty_file_adds_nothing_to_a_series_and_is_a_table_where_it_is_alone() {
     assert_eq!(names(&found), ["alone", "s"]);
     assert_eq!(columns(&found.workload.tables[0]), ["c1 text"]);
     assert_eq!(found.sources[1].files, 2);
-    assert_eq!(found.notes[0], "s_02.csv is empty: it adds no records");
+    assert!(found.notes.contains(&"s_02.csv is empty: it adds no records".to_owned()), "{:?}", found.notes);
 }
 
 #[test]

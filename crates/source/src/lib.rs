@@ -26,6 +26,7 @@ mod not_csv;
 mod open;
 mod record;
 mod rewrite;
+mod rule;
 mod totals;
 mod value;
 
@@ -36,6 +37,7 @@ pub use error::Error;
 pub use format::{ColumnSource, FileFormat, Repairs};
 pub use not_csv::known_as;
 pub use open::{Head, Opened, ends_with_cr, open, open_stream, read_head};
-pub use record::{RecordKind, RecordReader, RecordSpan, is_rule};
+pub use record::{RecordKind, RecordReader, RecordSpan};
+pub use rule::is_rule;
 pub use totals::is_total;
 pub use value::{DateOrder, NumberForm, ValueForm, has_unit};

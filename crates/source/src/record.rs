@@ -5,7 +5,8 @@
 
 use memchr::{memchr, memchr2, memchr3};
 
-use crate::{Dialect, Escape};
+use crate::rule::may_rule;
+use crate::{Dialect, Escape, is_rule};
 
 /// What stands at the front of some bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +98,15 @@ impl RecordReader {
         if self.ends_record(first) {
             let next = self.record_end(bytes, 0, complete)?;
             return Some(RecordSpan { next, lines: 1, kind: RecordKind::Blank });
+        }
+        // A blank line of a file whose lines end with both.
+        if first == b'\r' && self.dialect.delimiter != b'\r' {
+            match bytes.get(1) {
+                Some(b'\n') => return Some(RecordSpan { next: 2, lines: 1, kind: RecordKind::Blank }),
+                None if !complete => return None,
+                None => return Some(RecordSpan { next: 1, lines: 0, kind: RecordKind::Blank }),
+                Some(_) => {}
+            }
         }
         if self.dialect.comment == Some(first) {
             let (_, next) = self.line(bytes, 0, complete)?;
@@ -357,19 +367,6 @@ impl RecordReader {
     }
 }
 
-/// Whether a line that begins with this byte may be drawn.
-fn may_rule(byte: u8) -> bool {
-    matches!(byte, b'-' | b'+' | b'=' | b'|' | b' ')
-}
-
-/// Whether a line consists of dashes, with marks between columns: `-----`, `+----+---+`, `----|----`.
-#[must_use]
-pub fn is_rule(line: &[u8]) -> bool {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let dashes = line.iter().filter(|byte| matches!(byte, b'-' | b'=')).count();
-    dashes >= 3 && line.iter().all(|byte| may_rule(*byte) || *byte == b'\t')
-}
-
 enum Quoted {
     Closed(End),
     Stray(End),
@@ -443,6 +440,13 @@ mod tests {
         let cr = Dialect { cr_ends_records: true, ..Dialect::default() };
         assert_eq!(fields(&cr, "a,b\r1,2\r\r3,4"), [["a", "b"], ["1", "2"], ["3", "4"]]);
         assert_eq!(fields(&Dialect::default(), "a,b\r\n1,x\ry\n"), [["a", "b"], ["1", "x\ry"]]);
+    }
+
+    #[test]
+    fn blank_lines_that_end_with_both_are_blank() {
+        let records = all(&Dialect::default(), false, "a,b\r\n\r\n1,2\r\n\r");
+        let kinds: Vec<RecordKind> = records.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds, [RecordKind::Record, RecordKind::Blank, RecordKind::Record, RecordKind::Blank]);
     }
 
     #[test]

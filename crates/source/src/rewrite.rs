@@ -30,6 +30,8 @@ pub(crate) struct Rewriter<R> {
     bytes: Vec<u8>,
     from: usize,
     ended: bool,
+    /// Nothing was looked at yet: a byte order mark may come.
+    at_start: bool,
     skip_lines: u64,
     /// The header is still to come.
     before_header: bool,
@@ -53,6 +55,7 @@ impl<R: Read> Rewriter<R> {
             bytes: Vec::new(),
             from: 0,
             ended: false,
+            at_start: true,
             skip_lines: format.dialect.skip_lines,
             before_header: format.has_header,
             header: None,
@@ -81,6 +84,7 @@ impl<R: Read> Rewriter<R> {
     fn work(&mut self) -> std::io::Result<()> {
         self.out.clear();
         self.out_from = 0;
+        self.drop_mark()?;
         while self.out.len() < STEP_BYTES {
             let rest = &self.bytes[self.from..];
             if self.skip_lines > 0 {
@@ -104,6 +108,18 @@ impl<R: Read> Rewriter<R> {
                 },
                 None => self.fill()?,
             }
+        }
+        Ok(())
+    }
+
+    /// A byte order mark is no part of the first field.
+    fn drop_mark(&mut self) -> std::io::Result<()> {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        while self.at_start && self.bytes.len() < MARK.len() && !self.ended {
+            self.fill()?;
+        }
+        if std::mem::take(&mut self.at_start) && self.bytes.starts_with(MARK) {
+            self.from = MARK.len();
         }
         Ok(())
     }
@@ -365,6 +381,13 @@ mod tests {
         let lenient = FileFormat { lenient: true, ..format(Dialect::default()) };
         let width = Rewriting { width: Some(2), ..as_it_is() };
         assert_eq!(rewritten(&lenient, width, text), "a,b\n\"\"\"x\"\"y\",1\n\"\"\"open\",2\n3,4\n");
+    }
+
+    #[test]
+    fn a_byte_order_mark_belongs_to_no_field() {
+        let format = format(Dialect { skip_spaces: true, ..Dialect::default() });
+        assert_eq!(rewritten(&format, as_it_is(), b"\xef\xbb\xbf\"a\", b\r\n1, 2\r\n"), "\"a\",b\n1,2\n");
+        assert_eq!(rewritten(&format, as_it_is(), b"a"), "a\n");
     }
 
     #[test]

@@ -143,7 +143,8 @@ fn what_is_too_large_or_broken_is_refused() {
         // Refused by its head alone, before anything is sent.
         let socket = gateway.begin("PUT", &chunk, 1 << 40).await;
         assert_eq!(crate::common::http::Stream::read(socket).await.status, 413);
-        gateway.with("Content-Encoding", "gzip").put(&chunk, b"x").await.problem(415, "unsupported_encoding");
+        gateway.with("Content-Encoding", "gzip").put(&chunk, b"x").await.problem(422, "unprocessable");
+        gateway.with("Content-Encoding", "br").put(&chunk, b"x").await.problem(415, "unsupported_encoding");
         gateway.put(&format!("{table}/chunks/4294967296"), b"1,a\n").await.problem(400, "bad_request");
         gateway.put(&format!("{table}/chunks/one"), b"1,a\n").await.problem(400, "bad_request");
         let unread =
