@@ -448,7 +448,8 @@ fn shortened(text: &str) -> String {
         return format!("{what} is not understood");
     }
     if text == "invalid digit found in string" {
-        return "ORDER BY and GROUP BY take a column, its number, or an expression, not a number with a point".to_owned();
+        return "ORDER BY and GROUP BY take a column, its number, or an expression, not a number with a point"
+            .to_owned();
     }
     if text.starts_with("Unsupported LIMIT expression") || text.starts_with("Unsupported OFFSET expression") {
         return "LIMIT and OFFSET take a number that is known without reading any data".to_owned();

@@ -67,7 +67,7 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
             // The last one, which checks the plan.
             "SanityCheckPlan" => {
                 vec![Arc::new(GuardedConditions), Arc::new(TotalWindowOrders), Arc::new(RequiredOrders), rule]
-            },
+            }
             _ => vec![rule],
         }
     });

@@ -124,10 +124,7 @@ fn items(values: &ArrayRef, line: &mut String) -> io::Result<()> {
     Ok(())
 }
 
-fn members<'a>(
-    members: impl Iterator<Item = (String, &'a dyn Array, usize)>,
-    line: &mut String,
-) -> io::Result<()> {
+fn members<'a>(members: impl Iterator<Item = (String, &'a dyn Array, usize)>, line: &mut String) -> io::Result<()> {
     line.push('{');
     for (place, (key, values, row)) in members.enumerate() {
         if place > 0 {

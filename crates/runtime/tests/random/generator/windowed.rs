@@ -21,7 +21,11 @@ impl Generator<'_> {
             .iter()
             .map(|&of| {
                 let window = if self.rng.one_in(4) { self.window(&scope) } else { window.clone() };
-                if self.rng.one_in(3) { self.value(of, &scope, 1) } else { self.window_call(of, &scope, window, &mut total) }
+                if self.rng.one_in(3) {
+                    self.value(of, &scope, 1)
+                } else {
+                    self.window_call(of, &scope, window, &mut total)
+                }
             })
             .collect();
         let mut select = Select::new(list, from);
