@@ -47,7 +47,6 @@ fn silence_panics_of_jobs() {
 }
 
 #[test]
-#[ignore = "issue 14 is open: it still finds planning panics of windows with one order, and names that are not offered"]
 fn random_sql_has_one_answer_and_it_is_that_of_the_others() {
     silence_panics_of_jobs();
     let python = second_opinion::python();

@@ -86,6 +86,12 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Ok(standard) => return Ok(Transformed::yes(standard)),
         Err(expr) => expr,
     };
+    // DataFusion plans these two in a way that may be null, and then finds that they may not.
+    expr = match expr {
+        Expr::IsUnknown(of) => return Ok(Transformed::yes(Expr::IsNull(of))),
+        Expr::IsNotUnknown(of) => return Ok(Transformed::yes(Expr::IsNotNull(of))),
+        other => other,
+    };
     let loses = |expr: &Expr, to: &DataType| expr.get_type(schema).is_ok_and(|from| drops_digits(&from, to));
     match &mut expr {
         Expr::Cast(cast) if loses(&cast.expr, cast.field.data_type()) => return Ok(Transformed::yes(kept(expr))),

@@ -104,11 +104,13 @@ enum Forgotten {
     Everything,
     /// Columns that are the same in all rows of a partition, and may differ between partitions.
     BranchConstants,
+    /// Which columns are equal, and in which order rows come.
+    Equalities,
 }
 
 /// Hands rows on, and claims less about them than is known below.
 #[derive(Debug, Clone)]
-struct ForgetExec {
+pub(super) struct ForgetExec {
     what: Forgotten,
     input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
@@ -126,6 +128,13 @@ impl ForgetExec {
         Self { what: Forgotten::Everything, input, properties: Arc::new(properties) }
     }
 
+    /// Nothing but where rows are.
+    pub(super) fn equalities(input: Arc<dyn ExecutionPlan>) -> Self {
+        let known = EquivalenceProperties::new(input.schema());
+        let properties = PlanProperties::clone(input.properties()).with_eq_properties(known);
+        Self { what: Forgotten::Equalities, input, properties: Arc::new(properties) }
+    }
+
     fn branch_constants(input: Arc<dyn ExecutionPlan>) -> Self {
         let mut known = input.properties().equivalence_properties().clone();
         known.clear_per_partition_constants();
@@ -137,6 +146,7 @@ impl ForgetExec {
         match self.what {
             Forgotten::Everything => Self::everything(input),
             Forgotten::BranchConstants => Self::branch_constants(input),
+            Forgotten::Equalities => Self::equalities(input),
         }
     }
 }
@@ -146,6 +156,7 @@ impl DisplayAs for ForgetExec {
         let what = match self.what {
             Forgotten::Everything => "rows of several grouping sets",
             Forgotten::BranchConstants => "constants of each branch",
+            Forgotten::Equalities => "columns that are equal",
         };
         write!(f, "Forget: {what}")
     }

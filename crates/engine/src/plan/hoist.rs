@@ -12,7 +12,7 @@ use datafusion::logical_expr::expr::InSubquery;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Expr, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, Sort, Window,
+    Aggregate, BinaryExpr, Expr, ExprSchemable, Filter, Join, LogicalPlan, LogicalPlanBuilder, Operator, Sort, Window,
 };
 
 use super::subquery_value::{is_subquery, value_of};
@@ -87,7 +87,7 @@ fn filtered(filter: Filter) -> Result<LogicalPlan> {
 
 fn condition_value(condition: Expr, schema: &DFSchema) -> Result<Expr> {
     match condition {
-        Expr::InSubquery(ref within) if within.negated && !is_anti_join(within) => {
+        Expr::InSubquery(ref within) if within.negated && !is_anti_join(within, schema) => {
             condition.transform_up(|e| value_of(e, schema)).data()
         }
         Expr::Exists(_) | Expr::InSubquery(_) => with_one_row(condition, schema),
@@ -100,9 +100,11 @@ fn condition_value(condition: Expr, schema: &DFSchema) -> Result<Expr> {
 }
 
 /// Whether DataFusion's join for NOT IN minds nulls: it does where it has one key, so not where the subquery asks for columns of the
-/// query around it, nor where a constant is looked for.
-fn is_anti_join(within: &InSubquery) -> bool {
-    !within.expr.column_refs().is_empty() && within.subquery.outer_ref_columns.is_empty()
+/// query around it, nor where a constant is looked for. Where there are no nulls, there is nothing to mind.
+fn is_anti_join(within: &InSubquery, schema: &DFSchema) -> bool {
+    let has_nulls = within.expr.nullable(schema).unwrap_or(true)
+        || within.subquery.subquery.schema().fields().iter().any(|field| field.is_nullable());
+    !has_nulls || (!within.expr.column_refs().is_empty() && within.subquery.outer_ref_columns.is_empty())
 }
 
 /// A part of a condition for which unknown is as good as false.

@@ -56,6 +56,13 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let null = ScalarValue::TimestampMicrosecond(None, zone.take());
             return Ok(Transformed::yes(Expr::Literal(null, metadata.take())));
         }
+        // A column of the query around a subquery, which has no nanoseconds either.
+        Expr::OuterReferenceColumn(field, _) => {
+            if let Some(micros) = instead_of_nanos(field.data_type()) {
+                *field = Arc::new(field.as_ref().clone().with_data_type(micros));
+                return Ok(Transformed::yes(expr));
+            }
+        }
         Expr::Cast(cast) => {
             if let Some(micros) = instead_of_nanos(cast.field.data_type()) {
                 cast.field = Arc::new(cast.field.as_ref().clone().with_data_type(micros));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, Projection, Subquery};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Subquery};
 
 use super::subquery_value::is_subquery;
 
@@ -41,7 +41,15 @@ fn apart(mut expr: Expr, names: &mut usize) -> Result<Transformed<Expr>> {
     if subquery.outer_ref_columns.is_empty() && !is_value {
         return Ok(Transformed::no(expr));
     }
-    let plan = renamed(Arc::clone(&subquery.subquery), is_value, names)?;
+    let is_alone = subquery.outer_ref_columns.is_empty();
+    let mut plan = renamed(Arc::clone(&subquery.subquery), is_value, names)?;
+    let is_one = plan.schema().fields().len() == 1;
+    if is_alone && is_one && Arc::ptr_eq(&plan, &subquery.subquery) {
+        // A LIMIT, a union and the like. What stands for itself may get a SELECT more.
+        *names += 1;
+        let column = Expr::Column(plan.schema().qualified_field(0).into()).alias(format!("__of_subquery_{names}"));
+        plan = Arc::new(LogicalPlanBuilder::from(plan).project([column])?.build()?);
+    }
     let outer_ref_columns = std::mem::take(&mut subquery.outer_ref_columns);
     *subquery = Subquery { subquery: plan, outer_ref_columns, spans: subquery.spans.clone() };
     Ok(Transformed::yes(expr))
