@@ -196,6 +196,13 @@ pub struct QueueWatch {
 }
 
 impl QueueWatch {
+    /// The round of a queue's silence in which a message is sent now, given what the control log says of it. What this process has
+    /// found itself counts, too: the log may have lost it, or not have it yet.
+    pub fn round(&self, queue: &str, recorded: &QueueSilence) -> u32 {
+        let known = self.suspicions.get(queue).map_or(0, |suspicion| suspicion.silence.round());
+        known.max(recorded.round())
+    }
+
     /// Takes in what was seen of a queue at `now_ms`, of a clock that does not go back, and says what to do.
     pub fn handle(&mut self, queue: &str, event: QueueEvent, now_ms: u64) -> Option<QueueAction> {
         if event == QueueEvent::Confirmed {
@@ -361,6 +368,18 @@ mod tests {
         assert!(watch.suspicions["a"].silence.is_empty());
         let note = Some(QueueAction::Note { round: 1, ms: 1000 });
         assert_eq!(watch.handle("a", waited_in(1, 1, 4, 1000), 0), note, "what was sent to the new one does");
+    }
+
+    /// Found by the simulator: the log lost the word that a round had begun, and nothing that was sent ever counted again.
+    #[test]
+    fn a_round_that_the_log_has_lost_is_counted_all_the_same() {
+        let mut watch = suspicious();
+        let harmless = Probe { broker_stores: false, ..dead() };
+        assert_eq!(watch.handle("a", QueueEvent::Probed(harmless), 0), Some(QueueAction::Clear { round: 1 }));
+        let round = watch.round("a", &QueueSilence::default());
+        assert_eq!((round, watch.round("b", &QueueSilence::default())), (1, 0));
+        let note = Some(QueueAction::Note { round: 1, ms: 1000 });
+        assert_eq!(watch.handle("a", waited_in(round, 1, 5, 1000), 0), note);
     }
 
     #[test]

@@ -40,6 +40,10 @@ impl Stuck {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner).handle(queue, event, now_ms)
     }
 
+    fn round(&self, queue: &str, recorded: &QueueSilence) -> u32 {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner).round(queue, recorded)
+    }
+
     /// The queue works.
     pub(crate) fn confirmed(&self, queue: &str) {
         self.handle(queue, QueueEvent::Confirmed);
@@ -85,7 +89,7 @@ impl WorkQueue {
 
     /// The round of the queue's silence that is being counted. To be asked before a message is sent.
     pub(crate) fn round(&self, app: &Shared) -> u32 {
-        self.recorded_silence(app).round()
+        app.stuck.round(&self.name, &self.recorded_silence(app))
     }
 
     /// A message that was sent in this round has waited in vain for so long. Returns the probe that has to be made because of that.

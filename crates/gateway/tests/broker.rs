@@ -14,7 +14,7 @@ use futures::StreamExt;
 use serde_json::json;
 use tenaz_cluster::Control;
 use tenaz_core::limits::SILENT_QUEUE_MS;
-use tenaz_core::{ChunkDigest, Fact, Promise, TableId};
+use tenaz_core::{ChunkDigest, Fact, Log, Partition, Promise, QueueAction, TableId};
 use tenaz_rabbit::node::{NodeOptions, PrivateNode};
 
 const CHUNKS: u64 = 120;
@@ -160,9 +160,61 @@ fn a_dead_queue_is_made_anew_by_gateways_that_live_for_seconds() {
             soon("closing a link", gateway.link.close()).await;
             soon("ending a gateway", gateway.gateway.shutdown(Duration::ZERO)).await;
         }
-        assert_eq!(silence().round(), 1, "it was made anew once");
+        let made_anew_once = QueueAction::after(1);
+        eventually("it was made anew", || async { silence().round() >= made_anew_once }).await;
+        assert_eq!(silence().round(), made_anew_once, "once");
         assert!(lives > 1, "the first gateway lived for too long to prove anything");
         assert_eq!(worker.take_chunks(&job, 0, 1).await[0].0.number, 0);
+        worker.leave().await;
+    });
+}
+
+/// Makes a stream's record as a kill leaves it that comes between the table of queues and the coordinator of streams.
+fn half_a_stream(whole: &str, half: &str) -> String {
+    format!(
+        r##"Name = rabbit_misc:r(<<"/">>, queue, <<"{half}">>),
+        {{ok, Whole}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"{whole}">>)),
+        Format = {{rabbit_stream_queue, format_osiris_event, [Name]}},
+        State = maps:without([leader_pid], (amqqueue:get_type_state(Whole))#{{
+            name => "__half_1", reference => Name, event_formatter => Format}}),
+        Arguments = [{{<<"x-queue-type">>, longstr, <<"stream">>}}],
+        Options = #{{user => <<"guest">>}},
+        Queue = amqqueue:new(Name, none, true, false, none, Arguments, <<"/">>, Options, rabbit_stream_queue),
+        element(1, rabbit_amqqueue:internal_declare(amqqueue:set_type_state(Queue, State), false))."##
+    )
+}
+
+/// Its stream stays `down` for ever. A client that gives the job up finds that another one can be made.
+#[test]
+fn a_job_whose_logs_cannot_be_made_can_be_made_under_another_key() {
+    run(async {
+        let Some(mut node) = start_node("gateway-half").await else { return };
+        let deployment = Deployment::on(node.settings());
+        let impatient = |settings: &mut tenaz_gateway::GatewaySettings| {
+            settings.limits.broker_wait = Duration::from_secs(4);
+        };
+        let (worker, gateway) = (Worker::join(&deployment).await, deployment.gateway_with(impatient).await);
+        let with_key = |key| gateway.client.with("Idempotency-Key", key);
+        let with_key = &with_key;
+        let is_made = |key| async move { with_key(key).post("/v1/jobs", &shop(&["large"])).await.status < 300 };
+        let job = create(&with_key("cursed"), &shop(&["large"])).await;
+        // Cancelled, then forgotten: the key gives the same id again.
+        for _ in 0..2 {
+            gateway.delete(&format!("/v1/jobs/{job}")).await.ok(202);
+        }
+        let log = deployment.names.log(&id(&job), Log::Partition(Partition(0)));
+        let code = half_a_stream(&deployment.names.registry(), &log);
+        assert_eq!(node.ctl(&["eval", &code]).await.unwrap().trim(), "created");
+        node.kill().await.unwrap();
+        node.restart().await.unwrap();
+        eventually("all are connected again", || is_made("before")).await;
+        for _ in 0..3 {
+            with_key("cursed").post("/v1/jobs", &shop(&["large"])).await.problem(503, "broker_away");
+        }
+        let states = node.ctl(&["-q", "list_queues", "name", "state"]).await.unwrap();
+        assert!(states.lines().any(|line| line.contains(&log) && line.contains("down")), "{states}");
+        eventually("another key makes another job", || is_made("fresh")).await;
+        gateway.stop().await;
         worker.leave().await;
     });
 }

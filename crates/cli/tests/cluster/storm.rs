@@ -194,7 +194,8 @@ fn survive(rhythm: Rhythm) {
     });
     storm.rage(&client, rhythm, |storm, beats| match storm.count(Strike::KillBroker) {
         0 => beats >= 5,
-        1 => beats >= 40,
+        // A job lasts for 13 s on a quiet machine.
+        1 => beats >= 12,
         _ => false,
     });
     client.succeeds();

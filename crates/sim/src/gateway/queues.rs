@@ -8,21 +8,22 @@ use crate::broker::{ControlEntry, Envelope, Job};
 use crate::mutation::Mutation;
 use crate::process::Surroundings;
 
-fn name(job: Job, wave: usize) -> String {
+/// What a queue is called.
+pub(super) fn queue_name(job: Job, wave: usize) -> String {
     format!("{job}.{wave}")
 }
 
 impl Desk {
     /// A queue has confirmed a chunk.
     pub(super) fn queue_confirmed(&mut self, job: Job, wave: usize, at: &Surroundings<'_>) {
-        self.watch.handle(&name(job, wave), QueueEvent::Confirmed, at.now_ms);
+        self.watch.handle(&queue_name(job, wave), QueueEvent::Confirmed, at.now_ms);
     }
 
     /// A queue has refused a chunk that was sent in this round of its silence.
     pub(super) fn queue_refused(&mut self, (job, wave): (Job, usize), round: u32, at: &mut Surroundings<'_>) {
         let sighting = sighting(job, wave, round, at);
         let refused = QueueEvent::Refused { sighting: sighting.clone(), waiting: at.broker.waiting(job, wave) };
-        let action = self.watch.handle(&name(job, wave), refused, at.now_ms);
+        let action = self.watch.handle(&queue_name(job, wave), refused, at.now_ms);
         self.do_about(job, wave, sighting, action, at);
     }
 
@@ -43,7 +44,7 @@ impl Desk {
     fn queue_waited(&mut self, (job, wave): (Job, usize), round: u32, ms: u64, at: &mut Surroundings<'_>) {
         let sighting = sighting(job, wave, round, at);
         let waited = QueueEvent::Waited { sighting: sighting.clone(), ms };
-        let action = self.watch.handle(&name(job, wave), waited, at.now_ms);
+        let action = self.watch.handle(&queue_name(job, wave), waited, at.now_ms);
         self.do_about(job, wave, sighting, action, at);
     }
 
@@ -74,7 +75,7 @@ impl Desk {
                     recorded,
                 };
                 at.trace.note(format_args!("  {probe:?}"));
-                let action = self.watch.handle(&name(job, wave), QueueEvent::Probed(probe), at.now_ms);
+                let action = self.watch.handle(&queue_name(job, wave), QueueEvent::Probed(probe), at.now_ms);
                 self.after_probe(job, wave, action, at);
             }
             _ => {}

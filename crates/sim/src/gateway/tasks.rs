@@ -5,7 +5,7 @@ use tenaz_core::{
     Source, TableId,
 };
 
-use super::queues::{silence_of, touch};
+use super::queues::{queue_name, silence_of, touch};
 use super::{Answer, Ask, Desk, RequestId};
 use crate::broker::{ChunkCopy, ControlEntry, Envelope, Job, PublishId};
 use crate::mutation::Mutation;
@@ -293,7 +293,8 @@ impl Desk {
         self.sent.insert(sent, id);
         if let Some(task) = self.tasks.get_mut(&id) {
             task.published = Some((sent, at.now_ms));
-            task.sent_in_round = task.offers_to(at).map_or(0, |(job, wave)| silence_of(job, wave, at).round());
+            let round = |(job, wave)| self.watch.round(&queue_name(job, wave), &silence_of(job, wave, at));
+            task.sent_in_round = task.offers_to(at).map_or(0, round);
         }
     }
 
