@@ -120,7 +120,9 @@ impl WorkQueue {
                 let by = Witness { member: app.membership.me(), epoch: session.epoch };
                 let (app, job) = (Arc::clone(app), self.job.clone());
                 let fact = Fact::QueueSilent { wave: self.number(), round, by, ms };
-                tokio::spawn(async move { tell(&app, &job, fact).await });
+                tokio::spawn(async move {
+                    tell(&app, &job, fact).await;
+                });
             }
             Some(QueueAction::Reconnect) => {
                 tracing::warn!(queue = self.name, "an empty queue refuses messages");
@@ -150,12 +152,14 @@ impl WorkQueue {
     }
 }
 
-/// Writes something about a queue into the control log, if that can be done soon: knowing it only saves time.
-async fn tell(app: &Shared, job: &Job, fact: Fact) {
+/// Writes something about a queue into the control log, if that can be done soon. Returns whether it is there.
+async fn tell(app: &Shared, job: &Job, fact: Fact) -> bool {
     let told = tokio::time::timeout(READ_BACK_WAIT, app.book.tell(job.id(), &Control::Fact(fact))).await;
-    if !matches!(told, Ok(Ok(()))) {
+    let is_there = matches!(told, Ok(Ok(())));
+    if !is_there {
         tracing::warn!(job = %job.id(), ?told, "a note about a work queue could not be written");
     }
+    is_there
 }
 
 /// Mends a wave's work queue if this error, met while publishing to it in a round of its silence, shows that it needs that.
@@ -187,11 +191,17 @@ async fn mend_silent(app: Shared, queue: WorkQueue) {
     let wave = queue.number();
     let round = match app.stuck.handle(name, QueueEvent::Probed(probe)) {
         Some(QueueAction::MakeAnew { round }) => round,
-        Some(QueueAction::Clear { round }) => return tell(&app, job, Fact::QueueCleared { wave, round }).await,
+        Some(QueueAction::Clear { round }) => {
+            tell(&app, job, Fact::QueueCleared { wave, round }).await;
+            return;
+        }
         _ => return,
     };
-    // First, so that nobody deletes it again because of what is known now.
-    tell(&app, job, Fact::QueueCleared { wave, round }).await;
+    // First, so that nobody deletes it again because of what is known now. Found by the simulator: where this got lost, another
+    // gateway deleted the new queue, with confirmed chunks in it.
+    if !tell(&app, job, Fact::QueueCleared { wave, round }).await {
+        return;
+    }
     tracing::warn!(job = %job.id(), queue = name, "a work queue is made anew");
     // Not to be tried until it succeeds: by then the queue may work again, and hold confirmed chunks.
     if let Err(error) = session.reading.delete_queue(name).await {

@@ -93,8 +93,6 @@ impl Desk {
                 }
                 note(job, Fact::QueueCleared { wave: wave as u16, round: QueueAction::after(round) }, at);
                 self.queue_confirmed(job, wave, at);
-                // Whoever waits for the old queue's confirm need not wait until it is overdue.
-                at.base.gives_session_up = true;
             }
             Some(QueueAction::Clear { round }) => note(job, Fact::QueueCleared { wave: wave as u16, round }, at),
             _ => {}
