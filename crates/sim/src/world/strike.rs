@@ -144,7 +144,8 @@ impl World {
 
     fn suspect(&mut self, slot: usize) -> bool {
         let Some(worker) = &self.workers[slot] else { return false };
-        let news = News::left(worker.base.member);
+        // They find its queue gone. Nobody but a member itself says that it has left for good.
+        let news = News::Lost(worker.base.member);
         self.tell_others(slot, &news);
         true
     }
