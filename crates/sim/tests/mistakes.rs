@@ -77,7 +77,7 @@ fn faults(mutation: Mutation, seed: u64) -> Option<Plan> {
         }
         // The job lasts for longer than the registry remembers.
         Mutation::NoMention => Some(pauses(200)),
-        Mutation::ConfirmClockEarly => Some(vec![(60, Fault::SlowBroker(1_000_000))]),
+        Mutation::ConfirmClockEarly | Mutation::BeatsInLine => Some(vec![(60, Fault::SlowBroker(1_000_000))]),
         Mutation::DeleteConfirmed => Some(vec![(120, Fault::StalledDisk(8_000))]),
         Mutation::CancelIgnored => Some(vec![(100, Fault::Cancel(0))]),
         Mutation::NoQueueMend | Mutation::NoConfirmDeadline => {
@@ -166,6 +166,8 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::ConfirmClockEarly => &[SHOULD_NOT, HANGS, "a work queue was deleted"],
         M::NoUnserved | M::OtherBuildOwns | M::PlacesHeld | M::ChannelLimitSilent => &[HANGS, LOST],
         M::OneRecordShort => &["records were read, but"],
+        // A worker that sends much is believed dead.
+        M::BeatsInLine => &["given up although a worker serves it", HANGS],
         _ => &[HANGS],
     }
 }

@@ -475,8 +475,11 @@ impl Broker {
 
     /// Makes the queues and logs of a job, where they are not there.
     pub(crate) fn declare(&mut self, job: Job) {
-        if self.jobs[job].kept == Kept::Nothing {
-            self.jobs[job].kept = Kept::Everything;
+        let objects = &mut self.jobs[job];
+        if objects.kept == Kept::Nothing {
+            objects.kept = Kept::Everything;
+            // A job that was removed may be made again.
+            objects.queues.iter_mut().for_each(Queue::make_anew);
         }
     }
 

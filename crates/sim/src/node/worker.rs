@@ -127,6 +127,8 @@ impl Parts {
         at.disconnected();
         self.lost_channel = None;
         self.is_forgotten = false;
+        // Nobody answers what went over a lost connection.
+        self.unserved.values_mut().for_each(|doubt| doubt.asked = None);
         self.jobs.values_mut().for_each(|part| part.disconnected(at));
     }
 
@@ -237,14 +239,9 @@ impl Parts {
             None => {}
         }
         doubt.asks &= able == 0;
-        match at.base.connection {
-            Some(connection) if doubt.asks && doubt.asked.is_none() => {
-                let mark = Envelope::Control(job, ControlEntry::Mark(0));
-                doubt.asked = Some(at.broker.publish(connection, mark, at.now));
-            }
-            Some(_) => {}
-            // Nobody answers what went over a lost connection.
-            None => doubt.asked = None,
+        if let Some(connection) = at.base.connection.filter(|_| doubt.asks && doubt.asked.is_none()) {
+            let mark = Envelope::Control(job, ControlEntry::Mark(0));
+            doubt.asked = Some(at.broker.publish(connection, mark, at.now));
         }
     }
 

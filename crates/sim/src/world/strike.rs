@@ -37,11 +37,8 @@ impl World {
                 let hits = (0..self.clients.len()).filter(|&job| self.cut_client(job)).count();
                 hits > 0
             }
-            // A job that nobody has made yet would never be made.
-            Fault::LeaveClient(job, steps) => {
-                let id = self.setup.jobs.get(job).map(|job| &job.card.id);
-                id.is_some_and(|id| self.registry.get(id).is_some()) && self.leave_client(job, steps)
-            }
+            // A job that nobody has made yet, or that nobody knows any more, would never be made.
+            Fault::LeaveClient(job, steps) => self.is_known(job) && self.leave_client(job, steps),
             Fault::Cancel(job) => self.clients.get_mut(job).is_some_and(|client| client.cancel()),
             Fault::FullDisk(slot, steps) => {
                 self.full_disks[slot] = self.now + steps;
@@ -144,7 +141,8 @@ impl World {
 
     fn suspect(&mut self, slot: usize) -> bool {
         let Some(worker) = &self.workers[slot] else { return false };
-        let news = News::left(worker.base.member);
+        // They find its queue gone. Nobody but a member itself says that it has left for good.
+        let news = News::Lost(worker.base.member);
         self.tell_others(slot, &news);
         true
     }
@@ -165,6 +163,12 @@ impl World {
         });
         self.checks.fired.pop();
         hit
+    }
+
+    /// Whether a process that is there knows of the job.
+    fn is_known(&self, job: Job) -> bool {
+        let Some(setup) = self.setup.jobs.get(job) else { return false };
+        self.processes().any(|(_, base)| base.registry.get(&setup.card.id).is_some())
     }
 
     fn leave_client(&mut self, job: Job, steps: u64) -> bool {
