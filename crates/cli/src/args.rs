@@ -205,7 +205,7 @@ pub(crate) enum CompressArg {
 )]
 pub(crate) struct SqlArgs {
     /// The query, or several separated by `;`; `-` reads standard input.
-    #[arg(value_name = "SQL", conflicts_with = "file", allow_hyphen_values = true)]
+    #[arg(value_name = "SQL", conflicts_with = "file", allow_hyphen_values = true, value_parser = parse_question)]
     pub(crate) sql: Option<String>,
     /// The directory with the CSV files, or one file, plain or compressed; `-` reads data from standard input.
     #[arg(long, value_name = "DIR", env = "TENAZ_DATA")]
@@ -370,4 +370,10 @@ fn sent_chunk_size(text: &str) -> Result<usize, String> {
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds: f64| Duration::try_from_secs_f64(seconds).ok());
     seconds.ok_or_else(|| "write a number of seconds".to_owned())
+}
+
+/// A question may begin with a comment (`-- name: sales`), but a lone word with dashes is an option that there is not.
+fn parse_question(text: &str) -> Result<String, String> {
+    let is_word = text.starts_with("--") && text.len() > 2 && !text.contains(char::is_whitespace);
+    if is_word { Err("there is no such option, and it asks nothing".to_owned()) } else { Ok(text.to_owned()) }
 }

@@ -1,5 +1,6 @@
 //! Answers to where the user wants them: `run` and `submit` hand out the same, byte for byte.
 
+use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,11 @@ use crate::row_stream::RowStream;
 use crate::screen::Screen;
 use crate::summary::{Summary, closing_lines};
 use crate::verdict::Verdict;
+
+/// The bad records, beside the answers in a directory.
+const REJECTS: &str = "rejects.csv";
+/// What is to be known of the job, beside the answers in a directory.
+const SUMMARY: &str = "summary.json";
 
 /// Where answers go.
 #[derive(Debug)]
@@ -98,6 +104,27 @@ impl Target {
         Ok(Self::File(file.to_owned(), format))
     }
 
+    /// Refuses to write over one of the files that the job reads.
+    pub(crate) fn spare<'f>(&self, workload: &Workload, read: impl IntoIterator<Item = &'f Path>) -> Result<()> {
+        let written: Vec<PathBuf> = match self {
+            Self::Dir(dir, format) => {
+                let answers = workload.queries.iter().map(|query| file_name(&query.name, *format));
+                answers.chain([REJECTS.to_owned(), SUMMARY.to_owned()]).map(|name| dir.join(name)).collect()
+            }
+            Self::File(file, _) => vec![file.clone()],
+            Self::Screen(..) | Self::Stream(_) => Vec::new(),
+        };
+        let read: BTreeSet<PathBuf> = read.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
+        match written.iter().find(|path| path.canonicalize().is_ok_and(|path| read.contains(&path))) {
+            None => Ok(()),
+            Some(path) => {
+                let text =
+                    format!("{} is read by this question and would be overwritten; write elsewhere", path.display());
+                Err(Usage(text).into())
+            }
+        }
+    }
+
     /// The directory to write into, if it is one: made and checked before any work is done.
     pub(crate) fn prepare(&self) -> Result<Option<OutDir>> {
         match self {
@@ -141,16 +168,15 @@ impl HandOut<'_> {
 
     fn write_files(&self, mut out: OutDir, format: Format, outcome: &Outcome) -> Result<()> {
         for answer in &outcome.answers {
-            let name = format!("{}.{}", answer.name, format.name());
-            out.write(&name, |file| write_answer(answer, &mut *format.writer(file)))?;
+            out.write(&file_name(&answer.name, format), |file| write_answer(answer, &mut *format.writer(file)))?;
         }
         for failed in &outcome.failed {
             // An answer of an earlier run would look like one of this.
-            out.remove(&format!("{}.{}", failed.name, format.name()));
+            out.remove(&file_name(&failed.name, format));
         }
         match &outcome.rejects {
-            None => out.remove("rejects.csv"),
-            Some(rejects) => out.write("rejects.csv", |file| {
+            None => out.remove(REJECTS),
+            Some(rejects) => out.write(REJECTS, |file| {
                 let mut writer = Format::Csv.writer(file);
                 writer.begin(&reject_schema())?;
                 for batch in rejects.batches() {
@@ -160,7 +186,7 @@ impl HandOut<'_> {
             })?,
         }
         let summary = Summary::new(self.job, self.workload, outcome)?;
-        out.write("summary.json", |file| {
+        out.write(SUMMARY, |file| {
             serde_json::to_writer_pretty(&mut *file, &summary)?;
             Ok(writeln!(file)?)
         })?;
@@ -202,6 +228,11 @@ fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
     }
     writer.end()?;
     Ok(())
+}
+
+/// The file of an answer in a directory.
+fn file_name(query: &str, format: Format) -> String {
+    format!("{query}.{}", format.name())
 }
 
 fn show(outcome: &Outcome, format: Format, rows: u64) -> Result<()> {

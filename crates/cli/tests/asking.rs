@@ -84,3 +84,32 @@ fn the_ending_of_a_file_says_the_format() {
     done.must(2).says(&["answer.docx: its ending says no format"]);
     assert_eq!(bytes, None);
 }
+
+#[test]
+fn answers_never_overwrite_the_data_that_they_are_made_of() {
+    let dir = data();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let before = std::fs::read(path("orders.csv")).unwrap();
+    let into_file = ["sql", "--data", &path("orders.csv"), "-o", &path("orders.csv"), "SELECT id FROM orders"];
+    let refused = tenaz(into_file).must(2);
+    assert!(refused.err.contains("would be overwritten"), "{}", refused.err);
+    let question = "-- name: orders\nSELECT id FROM orders";
+    let (data, dotted) = (path(""), path("."));
+    let into_directory = ["sql", "--data", &data, "--out", &dotted, question];
+    let refused = tenaz(into_directory).must(2);
+    assert!(refused.err.contains("orders.csv") && refused.err.contains("would be overwritten"), "{}", refused.err);
+    assert_eq!(std::fs::read(path("orders.csv")).unwrap(), before);
+    // Another name beside it is fine.
+    tenaz(["sql", "--data", &path("orders.csv"), "-o", &path("ids.csv"), "SELECT id FROM orders"]).must(0);
+    assert_eq!(std::fs::read_to_string(path("ids.csv")).unwrap(), "Id\n1\n2\n3\n4\n");
+}
+
+#[test]
+fn a_mistyped_option_is_no_question() {
+    let dir = data();
+    let place = dir.path().to_str().unwrap();
+    let refused = tenaz(["sql", "--data", place, "--leniant"]).must(2);
+    assert!(refused.err.contains("--leniant") && refused.err.contains("no such option"), "{}", refused.err);
+    let answer = answer(&dir, &["-- how many\nSELECT count(*) AS n FROM orders"]);
+    assert_eq!(answer, "n\n4\n");
+}

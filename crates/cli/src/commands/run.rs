@@ -62,6 +62,8 @@ pub(crate) fn answer(
     let target = Target::new(workload, output)?;
     let plan = JobPlan::new(workload)?;
     let data = DataSet::find(data, workload, &plan)?;
+    let files = (0..workload.tables.len()).flat_map(|table| data.files(table));
+    target.spare(workload, files.map(|file| file.path.as_path()))?;
     let out = target.prepare()?;
     let stop = stop::on_signal()?;
     let progress = Progress::new(workload.tables.len());

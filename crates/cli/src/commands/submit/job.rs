@@ -43,6 +43,7 @@ pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) 
     let plan = JobPlan::new(&workload)?;
     let tables = tables(args, &workload, &plan)?;
     check_headers(&tables)?;
+    target.spare(&workload, tables.iter().flat_map(|table| &table.files).map(|file| file.path.as_path()))?;
     let out = if args.detach { None } else { target.prepare()? };
     let files = manifest(&tables)?;
     let asks_all = args.query.is_empty();
