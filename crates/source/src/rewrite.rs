@@ -156,10 +156,11 @@ impl<R: Read> Rewriter<R> {
                 self.put_record();
             }
         }
-        // As many line ends as the file has here; the last line of a file may have none.
+        // As many line ends as the file has here, so that lines keep their numbers. A record always gets one of its own: the last
+        // line of a file may have none, and one that stands as `\n` in a value is none of the file's (later lines then count more).
         let lines = memchr_iter(b'\n', &self.out[before..]).count() as u64;
-        let wanted = span.lines.max(u64::from(self.out.len() > before));
-        (lines..wanted).for_each(|_| self.out.push(b'\n'));
+        let ends = span.lines.saturating_sub(lines).max(u64::from(self.out.len() > before));
+        (0..ends).for_each(|_| self.out.push(b'\n'));
     }
 
     fn put_record(&mut self) {
@@ -337,6 +338,13 @@ mod tests {
         };
         let text = b"Report of March\n\n# a comment\nid; note\n1; 'x;\n\\'y\\''\n2; a \"b\"\n";
         assert_eq!(rewritten(&format(dialect), as_it_is(), text), "\n\n\nid;note\n1;\"x;\n'y'\"\n2;\"a \"\"b\"\"\"\n");
+    }
+
+    #[test]
+    fn a_line_end_that_is_written_as_an_escape_does_not_end_or_join_records() {
+        let dialect = Dialect { quote: None, escape: Escape::Backslash, ..Dialect::with_delimiter(b'\t') };
+        let text = b"id\tn\n1\tA\\nB\n2\tC\\nD\\nE\n3\tF\n";
+        assert_eq!(rewritten(&format(dialect), as_it_is(), text), "id\tn\n1\t\"A\nB\"\n2\t\"C\nD\nE\"\n3\tF\n");
     }
 
     #[test]
