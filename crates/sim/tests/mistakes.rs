@@ -151,8 +151,7 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::WrongWave => &[UNREADY, SHOULD_NOT],
         M::ReceiptOfNext => &["which is not in its queue"],
         M::ExpireUnacked | M::ExpireUploaded | M::ExpireTouched | M::NoTouch => &["expired although", NOTHING_LED],
-        // Whoever makes a queue anew connects again, and writes a mark each time.
-        M::DeleteConfirmed => &["a work queue was deleted", "the registry has forgotten"],
+        M::DeleteConfirmed => &["a work queue was deleted"],
         M::MentionByAll => &["was written into the registry", "the registry has forgotten"],
         M::NoMention => &["the registry has forgotten"],
         // It pushes the end of the job out of the registry before everybody has heard of it.
