@@ -1,5 +1,6 @@
 //! One function per request of the HTTP API.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::de::DeserializeOwned;
@@ -8,7 +9,7 @@ use ureq::http::{Method, Response};
 use ureq::{Body, BodyReader};
 
 use crate::api::{Digests, Finish, Job, JobLine, JobLines, Missing, NewJob, NewJobAnswer, TableMissing};
-use crate::gateways::{Ask, ReadError, percent_encoded};
+use crate::gateways::{Ask, CreatedJob, ReadError, percent_encoded};
 use crate::limits::{CREATION, MAX_ANSWER_BYTES};
 use crate::{Compression, Error, Gateways};
 
@@ -30,18 +31,20 @@ impl Gateways {
     /// be created. One that is not there after [`CREATION`] is given up, and made under the next key. What there is of the first one expires,
     /// because nobody ever sends it anything.
     pub fn create(&self, new: &NewJob, mut key: impl FnMut() -> String) -> Result<NewJobAnswer, Error> {
-        let (body, started) = (json_body(new)?, Instant::now());
+        let (body, started) = (Arc::from(json_body(new)?), Instant::now());
         loop {
-            let mut ask = Ask::new(Method::POST, "/v1/jobs".to_owned());
-            ask.headers = vec![json_type(), ("Idempotency-Key", key())];
-            ask.body = Some(&body);
+            let created = CreatedJob { key: key(), body: Arc::clone(&body) };
             let left = self.patience().saturating_sub(started.elapsed());
-            match self.ask_for(&ask, left.min(CREATION), json) {
+            match self.ask_for(&created.ask(), left.min(CREATION), json) {
                 Err(Error::Away { .. }) if started.elapsed() < self.patience() => {}
                 Err(Error::Away { reason, .. }) => {
                     return Err(Error::Away { seconds: started.elapsed().as_secs(), reason });
                 }
-                made => return Ok(made?.0),
+                made => {
+                    let (made, _) = made?;
+                    self.has_created(created);
+                    return Ok(made);
+                }
             }
         }
     }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tenaz_core::{FaultClass, ProblemCode};
+use tenaz_core::{CreationWatch, FaultClass, ProblemCode};
 use ureq::http::{Method, Request, Response, StatusCode};
 use ureq::{Agent, Body};
 
@@ -49,6 +49,23 @@ pub struct Gateways {
     /// Whether some gateway knew the job: then one that does not is behind.
     job_seen: AtomicBool,
     trouble: Mutex<Option<String>>,
+    created: Mutex<Option<CreatedJob>>,
+}
+
+/// The request by which a job was created.
+#[derive(Debug, Clone)]
+pub(crate) struct CreatedJob {
+    pub(crate) key: String,
+    pub(crate) body: Arc<[u8]>,
+}
+
+impl CreatedJob {
+    pub(crate) fn ask(&self) -> Ask<'_> {
+        let mut ask = Ask::new(Method::POST, "/v1/jobs".to_owned());
+        ask.headers = vec![("Content-Type", "application/json".to_owned()), ("Idempotency-Key", self.key.clone())];
+        ask.body = Some(&self.body);
+        ask
+    }
 }
 
 /// A request that may be repeated.
@@ -127,6 +144,7 @@ impl Gateways {
             current: AtomicUsize::new(0),
             job_seen: AtomicBool::new(false),
             trouble: Mutex::new(None),
+            created: Mutex::new(None),
         })
     }
 
@@ -187,7 +205,7 @@ impl Gateways {
         read: impl Fn(&str, Response<Body>) -> Result<T, ReadError>,
     ) -> Result<(T, usize), Error> {
         let started = Instant::now();
-        let mut waits = Waits::new(patience, self.urls.len());
+        let (mut waits, mut watch) = (Waits::new(patience, self.urls.len()), CreationWatch::default());
         loop {
             if self.is_stopping() {
                 return Err(Error::Stopped);
@@ -219,10 +237,29 @@ impl Gateways {
                     return Err(Error::NoJob { job: job.to_owned() });
                 }
             }
+            if matches!(trouble, Trouble::BeingCreated { .. }) && watch.unready(started.elapsed().as_millis() as u64) {
+                self.create_again();
+            }
             let wait = waits.next(&trouble)?;
             self.say(Some(trouble.why()));
             self.pause(wait)?;
         }
+    }
+
+    /// Has the job created again that this client has had created before. Whether that helps shows when the job is asked for again.
+    fn create_again(&self) {
+        let created = self.created.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(created) = created {
+            let at = self.current.load(Ordering::Relaxed) % self.urls.len();
+            if self.once(&self.urls[at], &created.ask()).is_err() {
+                self.leave(at);
+            }
+        }
+    }
+
+    /// Remembers how the client's job was created.
+    pub(crate) fn has_created(&self, created: CreatedJob) {
+        *self.created.lock().unwrap_or_else(PoisonError::into_inner) = Some(created);
     }
 
     /// The next gateway becomes the current one, unless another thread has moved on already.
@@ -297,6 +334,9 @@ fn refusal(url: &str, ask: &Ask<'_>, mut response: Response<Body>) -> Failed {
         Some(Problem { detail, title, .. }) => if detail.is_empty() { title } else { detail }.clone(),
         None => format!("HTTP status {status}"),
     };
+    if code == Some(ProblemCode::BeingCreated) {
+        return Trouble::BeingCreated { why: detail, wait }.into();
+    }
     if code.is_some_and(ProblemCode::job_advances) {
         return Trouble::Full { wait }.into();
     }

@@ -13,6 +13,8 @@ pub(crate) enum Trouble {
     Elsewhere { why: String, wait: Option<Duration> },
     /// The cluster behind all gateways is in trouble: wait.
     Wait { why: String, wait: Option<Duration> },
+    /// The job is still being created: if that lasts, it is created again.
+    BeingCreated { why: String, wait: Option<Duration> },
     /// The job's work queue is full.
     Full { wait: Option<Duration> },
     /// It does not know the job.
@@ -40,7 +42,7 @@ impl Waits {
                 self.since = None;
                 return Ok(obeyed(wait.unwrap_or(LONGEST_WAIT / 10)));
             }
-            Trouble::Wait { wait, .. } | Trouble::Elsewhere { wait, .. } => *wait,
+            Trouble::Wait { wait, .. } | Trouble::Elsewhere { wait, .. } | Trouble::BeingCreated { wait, .. } => *wait,
             Trouble::NotFound => None,
         };
         let chosen = self.after_failure(|| trouble.why())?;
@@ -80,7 +82,7 @@ impl Waits {
 impl Trouble {
     pub(crate) fn why(&self) -> String {
         match self {
-            Self::Elsewhere { why, .. } | Self::Wait { why, .. } => why.clone(),
+            Self::Elsewhere { why, .. } | Self::Wait { why, .. } | Self::BeingCreated { why, .. } => why.clone(),
             Self::Full { .. } => "the job's queue is full; the workers have to catch up".to_owned(),
             Self::NotFound => "the gateway has not heard of the job yet".to_owned(),
         }

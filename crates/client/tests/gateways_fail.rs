@@ -79,6 +79,25 @@ fn a_job_that_can_never_be_created_is_created_under_another_key() {
     assert!(keys.len() > 3 && keys[..keys.len() - 1].iter().all(|key| key == "key 1"), "{keys:?}");
 }
 
+/// A lone broker's power was cut: the registry has lost that the job is complete, and all who knew it have died.
+#[test]
+fn a_job_that_gateways_call_unfinished_for_long_is_created_again_under_its_key() {
+    let keys = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&keys);
+    let server = Server::start(move |asked| {
+        let mut keys = seen.lock().unwrap();
+        if asked.is("POST", "/v1/jobs") {
+            keys.push(asked.header("idempotency-key").to_owned());
+            return Reply::json(201, MADE);
+        }
+        if keys.len() < 2 { Reply::problem(503, "being_created", Some(1)) } else { Reply::json(200, JOB) }
+    });
+    let gateways = gateways(&[&server], 60_000);
+    gateways.create(&new_job(), || "my key".to_owned()).unwrap();
+    gateways.job("00ff").unwrap();
+    assert_eq!(*keys.lock().unwrap(), ["my key", "my key"]);
+}
+
 #[test]
 fn other_keys_do_not_make_the_client_more_patient() {
     let server = Server::start(|_| Reply::problem(503, "broker_away", None));

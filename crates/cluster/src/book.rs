@@ -2,13 +2,14 @@
 //!
 //! Every process has one and none is special: a process that starts reads everything from the logs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tenaz_core::{
-    Change, Classified, ControlLog, End, Entry, FaultClass, JobCard, JobId, Log, Registry, RegistryEvent, TableId,
+    Change, Classified, ControlLog, End, Entry, FaultClass, JobCard, JobId, Log, MentionUrgency, Registry,
+    RegistryEvent, TableId,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -183,7 +184,7 @@ impl Book {
     }
 
     /// Jobs that the registry's log must be told of again, because it has lost them or would soon drop them.
-    pub fn due_mentions(&self) -> BTreeSet<JobId> {
+    pub fn due_mentions(&self) -> BTreeMap<JobId, MentionUrgency> {
         self.lock().registry.due(REGISTRY_BYTES)
     }
 

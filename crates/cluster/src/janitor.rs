@@ -86,7 +86,7 @@ impl Janitor {
                 heard_ms: millis(view.active.saturating_duration_since(self.started)),
                 under_way: activity.under_way,
                 progress: activity.steps,
-                mention_due: due.contains(job),
+                mention: due.get(job).copied(),
                 turn: self.membership.everybody(|members| members.chore_turn(me, job)),
             }
         })

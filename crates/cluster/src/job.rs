@@ -4,28 +4,41 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use tenaz_core::{End, JobCard, JobId, Log, Partition, RegistryEvent};
+use tenaz_core::{CreationSigns, CreationStep, End, JobCard, JobId, Log, Partition, RegistryEvent};
 use tenaz_rabbit::{Properties, Publisher, QueueSpec, StreamSpec, Target};
 use tokio::task::JoinSet;
 
 use crate::limits::{DELETE_QUESTIONS, OBJECTS_AT_ONCE, QUEUED_BYTES, QUEUED_CHUNKS};
-use crate::{Book, Control, Error, JobSpec, Link, Names, Session};
+use crate::{Book, Control, Error, JobSpec, JobView, Link, Names, Session};
 
 /// Creates a job. Doing it again with the same card is harmless, which is how a client retries; the same id for another
 /// request is refused.
 ///
 /// The registry comes first: whatever exists on the broker belongs to a job that somebody knows and will clean up.
 pub async fn create_job(link: &Link, book: &Book, card: &JobCard, spec: &JobSpec) -> Result<(), Error> {
-    let known = || book.view(&card.id, |view| (view.card.spec_digest.clone(), view.prepared, view.end.clone()));
-    if known().is_none() {
+    let signs = |view: &JobView| CreationSigns {
+        same_request: view.card.spec_digest == card.spec_digest,
+        ended: view.end.is_some(),
+        prepared: view.prepared,
+        caught_up: view.is_caught_up(),
+        has_spec: view.spec.is_some(),
+    };
+    let next = || CreationStep::next(book.view(&card.id, signs));
+    if next() == CreationStep::Announce {
         book.write(&RegistryEvent::Created { card: card.clone() }).await?;
         book.wait_for_job(&card.id).await;
     }
-    match known() {
-        Some((digest, _, _)) if digest != card.spec_digest => return Err(Error::OtherJob(card.id.clone())),
-        Some((_, true, _)) | Some((_, _, Some(_))) | None => return Ok(()),
-        Some((_, false, None)) => {}
+    match next() {
+        CreationStep::MakeAll => make_all(link, book, card, spec).await,
+        CreationStep::WriteSpec => book.tell(&card.id, &Control::Spec(Box::new(spec.clone()))).await,
+        CreationStep::Refuse => Err(Error::OtherJob(card.id.clone())),
+        // A job that is not known any more was removed in this moment.
+        CreationStep::Nothing | CreationStep::Announce => Ok(()),
     }
+}
+
+/// Makes all queues and logs of a job, and says so.
+async fn make_all(link: &Link, book: &Book, card: &JobCard, spec: &JobSpec) -> Result<(), Error> {
     side_by_side(logs_of(card), |log| declare_log(link.clone(), link.names().log(&card.id, log))).await?;
     for wave in 0..usize::from(card.waves) {
         declare_chunks(link, card, wave).await?;

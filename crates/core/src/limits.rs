@@ -61,11 +61,20 @@ pub const CHORE_AGAIN_MS: u64 = 5_000;
 /// A job that must be written into the registry again is left to each member for so many milliseconds before it is the turn
 /// of the next.
 pub const MENTION_TURN_MS: u64 = 10_000;
+/// The same for a job that the registry is about to forget: members may have died one after the other, each before its turn.
+pub const URGENT_TURN_MS: u64 = 1_000;
+/// Removed jobs that a process remembers, so that a late mention does not bring them back.
+pub const MAX_REMEMBERED_REMOVALS: usize = 4_096;
 /// Jobs that one process may write into the registry again per second.
 pub const MENTIONS_PER_SECOND: u32 = 64;
 /// Nothing has arrived for a job for so many milliseconds although nobody works on it: something may be lost. Doubled each
 /// time that something was done about it.
 pub const STALL_MS: u64 = 10_000;
+/// For so many milliseconds such a job must look idle before something is done about it: four heartbeats.
+pub const IDLE_MS: u64 = 2_000;
+/// A job that gateways call unfinished for so many milliseconds is created again by its client. (Creating one takes less, and the
+/// gateway that does it may have died.)
+pub const CREATE_AGAIN_MS: u64 = 5_000;
 /// So many chunks may be accounted for before their receipts are looked for again.
 pub const UNRECEIPTED_CHUNKS: usize = 1_024;
 /// A subscription to a stream that was silent for so many milliseconds is made anew. Doubled each time that this brings nothing.

@@ -43,6 +43,8 @@ pub enum ProblemCode {
     NoWorkers,
     /// The job belongs to another build of tenaz.
     OtherBuild,
+    /// The job is still being created.
+    BeingCreated,
     /// The broker cannot be reached.
     BrokerAway,
     /// The broker is short of memory or disk.
@@ -55,7 +57,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// All codes.
-    pub const ALL: [ProblemCode; 23] = [
+    pub const ALL: [ProblemCode; 24] = [
         Self::BadRequest,
         Self::Unauthorized,
         Self::Forbidden,
@@ -75,6 +77,7 @@ impl ProblemCode {
         Self::QueueFull,
         Self::NoWorkers,
         Self::OtherBuild,
+        Self::BeingCreated,
         Self::BrokerAway,
         Self::BrokerAlarm,
         Self::Busy,
@@ -103,6 +106,7 @@ impl ProblemCode {
             Self::QueueFull => "queue_full",
             Self::NoWorkers => "no_workers",
             Self::OtherBuild => "other_build",
+            Self::BeingCreated => "being_created",
             Self::BrokerAway => "broker_away",
             Self::BrokerAlarm => "broker_alarm",
             Self::Busy => "busy",
@@ -137,6 +141,7 @@ impl ProblemCode {
             | Self::TooManyJobs
             | Self::QueueFull
             | Self::NoWorkers
+            | Self::BeingCreated
             | Self::BrokerAway
             | Self::BrokerAlarm => FaultClass::Broker,
             Self::Internal => FaultClass::Bug,

@@ -2,9 +2,13 @@
 //!
 //! ```text
 //!  nothing for 10 s ──▶ signs ──┬─ work under way, here or elsewhere; uploads                ──▶ wait
-//!                               ├─ chunks wait in a queue from which this worker takes       ──▶ (seen twice) Reconnect
-//!                               └─ all that can be taken is uploaded, and none of it waits    ──▶ SearchLost, patience doubled
+//!                               ├─ chunks wait in a queue from which this worker takes       ──▶ (for 2 s) Reconnect
+//!                               └─ all that can be taken is uploaded, and none of it waits    ──▶ (for 2 s) SearchLost
 //! ```
+//!
+//! One look proves nothing: a job may lie still for long because one task of another worker takes long, and when that ends, its
+//! rows, the acknowledgement and the heartbeat that says so are on their way at the same time, each over a way of its own. So the
+//! job must look idle in every look for [`IDLE_MS`], which is several heartbeats. What was done about it doubles the patience.
 //!
 //! Chunks of a later wave wait in their queue for broadcasts. If nobody works and no earlier chunk waits, the rows of these
 //! broadcasts are what was lost: waiting for those chunks would be waiting for ever. Nor is the upload of a later wave waited for:
@@ -12,7 +16,7 @@
 //!
 //! The caller tells the watch the time and what it sees ([`StallSigns`]); the watch has no clock of its own.
 
-use crate::limits::STALL_MS;
+use crate::limits::{IDLE_MS, STALL_MS};
 use crate::{JobFacts, Wave};
 
 /// What the surroundings of a silent job look like.
@@ -79,20 +83,29 @@ pub enum StallVerdict {
 pub struct StallWatch {
     heard_ms: u64,
     patience_ms: u64,
-    /// Chunks were seen waiting once since something arrived. They may have come a moment before.
-    saw_waiting: bool,
+    /// Since when every look has shown the same reason to act, and nothing has arrived.
+    suspicion: Option<(Suspicion, u64)>,
+}
+
+/// What an idle job seems to suffer from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Suspicion {
+    /// Chunks wait, and are not delivered.
+    Undelivered,
+    /// Nothing waits, and rows are missing.
+    Loss,
 }
 
 impl StallWatch {
     /// A job that begins now.
     pub fn new(now_ms: u64) -> Self {
-        Self { heard_ms: now_ms, patience_ms: STALL_MS, saw_waiting: false }
+        Self { heard_ms: now_ms, patience_ms: STALL_MS, suspicion: None }
     }
 
     /// Something has arrived.
     pub fn heard(&mut self, now_ms: u64) {
         self.heard_ms = now_ms;
-        self.saw_waiting = false;
+        self.suspicion = None;
     }
 
     /// Whether nothing has arrived for so long that the signs are worth a look.
@@ -106,29 +119,34 @@ impl StallWatch {
     }
 
     /// What the signs mean. A verdict other than [`StallVerdict::Wait`] doubles the patience, so that a cure that does not
-    /// help is not repeated too often.
+    /// help is not repeated too often. While a suspicion lasts and is not old enough, the watch stays due.
     pub fn judge(&mut self, signs: &StallSigns, now_ms: u64) -> StallVerdict {
-        let verdict = match signs {
-            StallSigns::Working | StallSigns::OthersWorking | StallSigns::Unknown(_) => StallVerdict::Wait,
-            StallSigns::Idle { waves, uploaded } => {
-                let waiting = waves.iter().enumerate().find(|(_, (_, chunks))| *chunks > 0);
-                match waiting {
-                    Some((wave, &(true, chunks))) => {
-                        if !std::mem::replace(&mut self.saw_waiting, true) {
-                            return StallVerdict::Wait;
-                        }
-                        StallVerdict::Reconnect { wave, chunks }
-                    }
-                    _ if *uploaded => StallVerdict::SearchLost,
-                    _ => StallVerdict::Wait,
-                }
-            }
+        let Some((suspicion, verdict)) = suspected(signs) else {
+            self.heard(now_ms);
+            return StallVerdict::Wait;
         };
-        if verdict != StallVerdict::Wait {
-            self.patience_ms = self.patience_ms.saturating_mul(2);
+        let since_ms = match self.suspicion {
+            Some((before, since_ms)) if before == suspicion => since_ms,
+            _ => now_ms,
+        };
+        self.suspicion = Some((suspicion, since_ms));
+        if now_ms.saturating_sub(since_ms) < IDLE_MS {
+            return StallVerdict::Wait;
         }
+        self.patience_ms = self.patience_ms.saturating_mul(2);
         self.heard(now_ms);
         verdict
+    }
+}
+
+/// What is wrong if it stays as it is, and what is to be done then.
+fn suspected(signs: &StallSigns) -> Option<(Suspicion, StallVerdict)> {
+    let StallSigns::Idle { waves, uploaded } = signs else { return None };
+    let waiting = waves.iter().enumerate().find(|(_, (_, chunks))| *chunks > 0);
+    match waiting {
+        Some((wave, &(true, chunks))) => Some((Suspicion::Undelivered, StallVerdict::Reconnect { wave, chunks })),
+        _ if *uploaded => Some((Suspicion::Loss, StallVerdict::SearchLost)),
+        _ => None,
     }
 }
 
@@ -161,21 +179,45 @@ mod tests {
         }
     }
 
+    /// What a watch that has heard nothing says when the signs stay as they are for long enough.
+    fn lasting(signs: &StallSigns) -> StallVerdict {
+        let mut watch = StallWatch::new(0);
+        assert_eq!(watch.judge(signs, STALL_MS), StallVerdict::Wait);
+        watch.judge(signs, STALL_MS + IDLE_MS)
+    }
+
     #[test]
-    fn waiting_chunks_must_be_seen_twice_before_the_connection_is_given_up() {
+    fn waiting_chunks_must_wait_for_a_while_before_the_connection_is_given_up() {
         let mut watch = StallWatch::new(0);
         let signs = idle(&[(true, 3)], true);
         assert_eq!(watch.judge(&signs, STALL_MS), StallVerdict::Wait);
         assert!(watch.is_due(STALL_MS), "the next look comes soon");
         watch.heard(STALL_MS + 1);
         assert_eq!(watch.judge(&signs, 2 * STALL_MS + 1), StallVerdict::Wait, "one of them has come");
-        assert_eq!(watch.judge(&signs, 2 * STALL_MS + 2), StallVerdict::Reconnect { wave: 0, chunks: 3 });
+        assert_eq!(watch.judge(&signs, 2 * STALL_MS + IDLE_MS), StallVerdict::Wait);
+        assert_eq!(watch.judge(&signs, 2 * STALL_MS + IDLE_MS + 1), StallVerdict::Reconnect { wave: 0, chunks: 3 });
+    }
+
+    /// Found by the simulator: a task that has taken long is done. Its rows and the heartbeat that says so are on their way, and
+    /// whichever comes first, it looks for a moment as if nobody worked and rows were missing.
+    #[test]
+    fn a_job_that_looks_idle_for_a_moment_has_lost_nothing() {
+        let (lost, undelivered) = (idle(&[(true, 0)], true), idle(&[(true, 1)], true));
+        for between in [StallSigns::OthersWorking, undelivered] {
+            let mut watch = StallWatch::new(0);
+            assert_eq!(watch.judge(&lost, STALL_MS), StallVerdict::Wait);
+            assert_eq!(watch.judge(&between, STALL_MS + IDLE_MS / 2), StallVerdict::Wait, "{between:?}");
+            assert_eq!(watch.judge(&lost, STALL_MS + IDLE_MS), StallVerdict::Wait, "{between:?}");
+        }
+        let mut watch = StallWatch::new(0);
+        assert_eq!(watch.judge(&lost, STALL_MS), StallVerdict::Wait);
+        watch.heard(STALL_MS + 1);
+        assert!(!watch.is_due(STALL_MS + IDLE_MS), "the rows have come");
     }
 
     #[test]
     fn chunks_that_wait_for_a_lost_broadcast_do_not_hide_the_loss() {
-        let mut watch = StallWatch::new(0);
-        assert_eq!(watch.judge(&idle(&[(true, 0), (false, 7)], true), STALL_MS), StallVerdict::SearchLost);
+        assert_eq!(lasting(&idle(&[(true, 0), (false, 7)], true)), StallVerdict::SearchLost);
     }
 
     /// Found by the simulator: the queue of the second wave is full, so that its table cannot be uploaded any further, and the rows
@@ -194,19 +236,21 @@ mod tests {
         );
         facts.apply(1, &closed(TableId(0))).expect("a fact");
         let signs = StallSigns::idle(&waves, vec![(true, 0), (false, 3)], &facts);
-        assert_eq!(StallWatch::new(0).judge(&signs, STALL_MS), StallVerdict::SearchLost);
+        assert_eq!(lasting(&signs), StallVerdict::SearchLost);
         // Where the second wave has begun, or nothing is taken yet, its table is waited for.
         for takes in [true, false] {
             let signs = StallSigns::idle(&waves, vec![(takes, 0), (takes, 0)], &facts);
-            assert_eq!(StallWatch::new(0).judge(&signs, STALL_MS), StallVerdict::Wait);
+            assert_eq!(lasting(&signs), StallVerdict::Wait);
         }
     }
 
     #[test]
     fn a_loss_is_searched_for_less_and_less_often() {
-        let mut watch = StallWatch::new(0);
-        assert_eq!(watch.judge(&idle(&[(true, 0)], true), STALL_MS), StallVerdict::SearchLost);
-        assert!(!watch.is_due(2 * STALL_MS));
-        assert!(watch.is_due(3 * STALL_MS));
+        let (mut watch, signs) = (StallWatch::new(0), idle(&[(true, 0)], true));
+        assert_eq!(watch.judge(&signs, STALL_MS), StallVerdict::Wait);
+        let searched_ms = STALL_MS + IDLE_MS;
+        assert_eq!(watch.judge(&signs, searched_ms), StallVerdict::SearchLost);
+        assert!(!watch.is_due(searched_ms + STALL_MS));
+        assert!(watch.is_due(searched_ms + 2 * STALL_MS));
     }
 }

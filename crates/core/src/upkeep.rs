@@ -9,8 +9,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::JobId;
-use crate::limits::{CHORE_AGAIN_MS, MENTION_TURN_MS, MENTIONS_PER_SECOND, STOOD_STILL_MS, TRIM_AFTER_MS};
+use crate::limits::{
+    CHORE_AGAIN_MS, MENTION_TURN_MS, MENTIONS_PER_SECOND, STOOD_STILL_MS, TRIM_AFTER_MS, URGENT_TURN_MS,
+};
+use crate::{JobId, MentionUrgency};
 
 /// How long jobs may stay that show no sign of life, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +38,8 @@ pub struct JobSigns {
     pub under_way: u64,
     /// A number that changes when the job advances.
     pub progress: u64,
-    /// Whether it is to be written into the registry again ([`Registry::due`](crate::Registry::due)).
-    pub mention_due: bool,
+    /// How soon it is to be written into the registry again ([`Registry::due`](crate::Registry::due)). None: not yet.
+    pub mention: Option<MentionUrgency>,
     /// How many members come before this one ([`Members::chore_turn`](crate::Members::chore_turn)).
     pub turn: usize,
 }
@@ -87,6 +89,8 @@ struct WatchedJob {
     ordered: Option<(Chore, u64)>,
     /// Since when it has been due to be mentioned.
     due_ms: Option<u64>,
+    /// Since when that has been urgent.
+    urgent_ms: Option<u64>,
     mentioned_ms: Option<u64>,
 }
 
@@ -146,6 +150,7 @@ impl WatchedJob {
             trimmed: false,
             ordered: None,
             due_ms: None,
+            urgent_ms: None,
             mentioned_ms: None,
         }
     }
@@ -161,9 +166,13 @@ impl WatchedJob {
             true => drop(self.ended_ms.get_or_insert(now_ms)),
             false => self.ended_ms = None,
         }
-        match sign.mention_due {
-            true => drop(self.due_ms.get_or_insert(now_ms)),
-            false => (self.due_ms, self.mentioned_ms) = (None, None),
+        match sign.mention {
+            Some(_) => drop(self.due_ms.get_or_insert(now_ms)),
+            None => (self.due_ms, self.mentioned_ms) = (None, None),
+        }
+        match sign.mention {
+            Some(MentionUrgency::Urgent) => drop(self.urgent_ms.get_or_insert(now_ms)),
+            _ => self.urgent_ms = None,
         }
     }
 
@@ -183,11 +192,14 @@ impl WatchedJob {
         Some(chore)
     }
 
-    /// The first member writes it at once, each other one only when all before it have had their time. What was written and
-    /// has not been read yet is not written again for a while.
+    /// The first member writes it at once, each other one only when all before it have had their time, which is shorter when it
+    /// is urgent. What was written and has not been read yet is not written again for a while.
     fn is_mentioned_now(&mut self, now_ms: u64, sign: &JobSigns, budget: &mut MentionBudget) -> bool {
         let Some(due_ms) = self.due_ms else { return false };
-        let turn_ms = due_ms.saturating_add((sign.turn as u64).saturating_mul(MENTION_TURN_MS));
+        let after_turns =
+            |since_ms: u64, turn_ms: u64| since_ms.saturating_add((sign.turn as u64).saturating_mul(turn_ms));
+        let urgent_ms = self.urgent_ms.map_or(u64::MAX, |urgent_ms| after_turns(urgent_ms, URGENT_TURN_MS));
+        let turn_ms = after_turns(due_ms, MENTION_TURN_MS).min(urgent_ms);
         let is_written = self.mentioned_ms.is_some_and(|at| now_ms.saturating_sub(at) < MENTION_TURN_MS);
         if now_ms < turn_ms || is_written || !budget.take(now_ms) {
             return false;

@@ -102,7 +102,7 @@ impl World {
 
     fn mention(&mut self, index: usize) -> usize {
         let registry = &self.processes[index].registry;
-        let due: Vec<RegistryEvent> = registry.due(KEPT_BYTES).iter().filter_map(|id| registry.mention(id)).collect();
+        let due: Vec<RegistryEvent> = registry.due(KEPT_BYTES).keys().filter_map(|id| registry.mention(id)).collect();
         let count = due.len();
         self.log.extend(due);
         count

@@ -1,7 +1,7 @@
 //! What expires, what is cleaned up and what is written again, at simulated times.
 
-use tenaz_core::limits::{MENTION_TURN_MS, MENTIONS_PER_SECOND, TRIM_AFTER_MS};
-use tenaz_core::{Chore, JobId, JobSigns, Upkeep, UpkeepPatience};
+use tenaz_core::limits::{MENTION_TURN_MS, MENTIONS_PER_SECOND, TRIM_AFTER_MS, URGENT_TURN_MS};
+use tenaz_core::{Chore, JobId, JobSigns, MentionUrgency, Upkeep, UpkeepPatience};
 
 const PATIENCE: UpkeepPatience = UpkeepPatience { idle_ms: 20_000, results_ms: 60_000 };
 
@@ -19,7 +19,7 @@ fn signs(n: u16) -> JobSigns {
         heard_ms: 0,
         under_way: 0,
         progress: 0,
-        mention_due: false,
+        mention: None,
         turn: 0,
     }
 }
@@ -98,7 +98,7 @@ fn only_the_member_whose_turn_it_is_acts() {
 
 #[test]
 fn a_job_is_written_again_once_by_the_first_member_and_later_by_the_next() {
-    let due = |turn| JobSigns { mention_due: true, uploaded: true, turn, ..signs(1) };
+    let due = |turn| JobSigns { mention: Some(MentionUrgency::Due), uploaded: true, turn, ..signs(1) };
     let mut first = Upkeep::new(PATIENCE);
     let ordered = looks(&mut first, 0, MENTION_TURN_MS, &due(0));
     assert_eq!(ordered, [(0, Chore::Mention(job(1))), (MENTION_TURN_MS, Chore::Mention(job(1)))]);
@@ -108,14 +108,27 @@ fn a_job_is_written_again_once_by_the_first_member_and_later_by_the_next() {
     // Where the first one has done it, the others have nothing to do, and count anew the next time.
     let mut second = Upkeep::new(PATIENCE);
     assert_eq!(looks(&mut second, 0, 5_000, &due(1)), []);
-    assert_eq!(looks(&mut second, 6_000, 6_000, &JobSigns { mention_due: false, ..due(1) }), []);
+    assert_eq!(looks(&mut second, 6_000, 6_000, &JobSigns { mention: None, ..due(1) }), []);
     assert_eq!(looks(&mut second, 7_000, 16_000, &due(1)), []);
+}
+
+/// Found by the simulator: the first three members had died, each before its turn, when the registry forgot the job.
+#[test]
+fn a_job_that_is_about_to_be_forgotten_is_not_left_to_each_member_for_long() {
+    let of = |mention, turn| JobSigns { mention: Some(mention), uploaded: true, turn, ..signs(1) };
+    let mut fourth = Upkeep::new(PATIENCE);
+    assert_eq!(looks(&mut fourth, 0, MENTION_TURN_MS, &of(MentionUrgency::Due, 3)), []);
+    let urgent = of(MentionUrgency::Urgent, 3);
+    let since = MENTION_TURN_MS + 1_000;
+    let ordered = looks(&mut fourth, since, since + 3 * URGENT_TURN_MS, &urgent);
+    assert_eq!(ordered, [(since + 3 * URGENT_TURN_MS, Chore::Mention(job(1)))], "the three before it come first");
 }
 
 #[test]
 fn however_many_jobs_are_due_only_so_many_are_written_per_second() {
     let mut upkeep = Upkeep::new(PATIENCE);
-    let all: Vec<JobSigns> = (0..1000).map(|n| JobSigns { mention_due: true, uploaded: true, ..signs(n) }).collect();
+    let all: Vec<JobSigns> =
+        (0..1000).map(|n| JobSigns { mention: Some(MentionUrgency::Due), uploaded: true, ..signs(n) }).collect();
     // A look for every event that comes.
     let count = |upkeep: &mut Upkeep, second: u64| -> usize {
         (0..1000).step_by(10).map(|ms| upkeep.look(1000 * second + ms, &all).len()).sum()

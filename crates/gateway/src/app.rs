@@ -158,7 +158,7 @@ impl App {
             Ok(None) => return Err(gone(&card.id)),
             Err(_) => {
                 let text = format!("job {id} is still being created: create it again with the same key, or wait");
-                return Err(Problem::new(Code::BrokerAway, text));
+                return Err(Problem::new(Code::BeingCreated, text));
             }
         };
         let planned = self.plans.get(&spec, &card.spec_digest).await?;

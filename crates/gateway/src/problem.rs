@@ -28,6 +28,7 @@ fn facts(code: Code) -> (u16, &'static str, Option<u32>) {
         Code::QueueFull => (503, "The job's work queue is full", Some(1)),
         Code::NoWorkers => (503, "No worker is alive", Some(5)),
         Code::OtherBuild => (503, "The job belongs to another build of tenaz", Some(5)),
+        Code::BeingCreated => (503, "The job is still being created", Some(1)),
         Code::BrokerAway => (503, "The broker cannot be reached", Some(2)),
         Code::BrokerAlarm => (503, "The broker is short of memory or disk", Some(10)),
         Code::Busy => (503, "The gateway has too much to do", Some(2)),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use tenaz_core::limits::STALL_MS;
 use tenaz_core::{End, Fact, Failure, JobId, JobWorker, Ledger, Promise, RegistryEvent, Route, Source, TableId};
 
 use crate::broker::{Broker, ControlEntry, Envelope, Job};
@@ -137,6 +138,13 @@ impl Checks {
             if broker.copies(*job, source) == 0 {
                 self.broken(format!("a receipt was written for {source}, which is not in its queue"));
             }
+        }
+    }
+
+    /// A worker searches for what was lost: not before it has had the time to read what it owns.
+    pub(crate) fn searched(&mut self, job: Job, owned_for_ms: u64) {
+        if owned_for_ms < STALL_MS {
+            self.broken(format!("a worker searched job {job} for losses {owned_for_ms} ms after a takeover"));
         }
     }
 

@@ -89,13 +89,33 @@ fn faults(mutation: Mutation, seed: u64) -> Option<Plan> {
         }
         // Workers die in the middle of what they send.
         Mutation::NoLineage => Some((0..4).map(|n| (250 + 100 * n, Fault::KillWorker((n % 4) as usize))).collect()),
-        // A partition is taken over when nothing has arrived for long.
+        // A partition is taken over when nothing has arrived for long, and is read late.
         Mutation::SearchAtTakeover => {
             let busy = (0..2).map(|slot| (100, Fault::LongTask(slot, 20_000)));
-            Some(busy.chain([(700 + seed * 7 % 3_000, Fault::KillWorker(0))]).collect())
+            let takeover = 700 + seed * 7 % 3_000;
+            let late = (1..4).map(|slot| (takeover, Fault::SilentStreams(slot, 2_000)));
+            Some(busy.chain([(takeover, Fault::KillWorker(0))]).chain(late).collect())
         }
         Mutation::SearchWhileOthersWork => Some((0..2).map(|slot| (150, Fault::LongTask(slot, 20_000))).collect()),
         Mutation::NoRejoin => Some((0..4).map(|slot| (150, Fault::FullDisk(slot, 30))).collect()),
+        // A power cut takes the end of the creation, and whoever knew it dies.
+        Mutation::NoRecreation => {
+            let cut = 30 + seed % 100;
+            let gateways = (0..2).map(|slot| (cut + 40, Fault::KillGateway(slot)));
+            let workers = (0..4).map(|slot| (cut + 40, Fault::KillWorker(slot)));
+            Some([(cut, Fault::PowerCut)].into_iter().chain(gateways).chain(workers).collect())
+        }
+        // Others work for long, and then all happens in a moment.
+        Mutation::IdleForAMoment => {
+            let busy = (0..4).map(|slot| (100 + seed % 200, Fault::LongTask(slot, 1_500 + 400 * slot as u64)));
+            Some(busy.collect())
+        }
+        // A worker sleeps through the end of a job.
+        Mutation::LateMention => Some(vec![(300 + seed % 300, Fault::Pause(0, 6_000))]),
+        // Workers die one after the other, each before its turn.
+        Mutation::NotUrgent => {
+            Some((0..150).map(|n| (200 + 40 * n, Fault::KillWorker(((n + seed) % 4) as usize))).collect())
+        }
         Mutation::ResumeSendsNothing => Some(vec![(150, Fault::KillClient)]),
         _ => None,
     }
@@ -139,7 +159,8 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::LostChannel => &[HANGS, LOST],
         M::StaleFinished => &["was begun twice", UNREADY],
         M::TaskTwice => &["were handed out before"],
-        M::NoReread | M::ReadFromNext | M::KeepChunks | M::KeepIncoming | M::SearchAtTakeover => &[LOST, HANGS],
+        M::NoReread | M::ReadFromNext | M::KeepChunks | M::KeepIncoming => &[LOST, HANGS],
+        M::SearchAtTakeover => &["ms after a takeover"],
         M::StaleConsumer => &["was acknowledged over another connection than it came by"],
         M::AttemptUnwritten => &["is the limit", HANGS],
         M::ExonerateUnfinished => &["is the limit", HANGS],
@@ -161,7 +182,9 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::TrimResults => &["when it had just ended"],
         M::NoTrim | M::NoRemove => &["was not removed", "is not removed"],
         M::CancelIgnored => &["is cancelled, but it is not"],
-        M::SearchWhileOthersWork => &[LOST],
+        M::SearchWhileOthersWork | M::IdleForAMoment => &[LOST],
+        M::LateMention => &["is not removed", "was not removed", "has not heard of the end", HANGS],
+        M::NotUrgent => &["the registry has forgotten"],
         M::ConfirmClockEarly => &[SHOULD_NOT, HANGS, "a work queue was deleted"],
         M::NoUnserved | M::OtherBuildOwns | M::PlacesHeld | M::ChannelLimitSilent => &[HANGS, LOST],
         M::OneRecordShort => &["records were read, but"],

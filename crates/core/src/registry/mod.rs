@@ -12,12 +12,17 @@
 //! in a power cut uses the same offsets again, for other events. A job that is known and no longer in the log was lost with the
 //! log's end, and is due to be written again. Where log and memory disagree about an end, the log is right: it is what all
 //! processes read in the same order.
+//!
+//! **Late mentions.** A process that was stopped for a while may write a job again that was removed meanwhile, before it has read
+//! that. So a mention after [`RegistryEvent::Removed`] says nothing, for as long as the removal is remembered
+//! ([`MAX_REMEMBERED_REMOVALS`]); only [`RegistryEvent::Created`] makes a removed job anew.
 
 mod event;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::JobId;
+use crate::limits::MAX_REMEMBERED_REMOVALS;
 
 pub use event::{DoneSummary, End, JobCard, RegistryEvent};
 
@@ -114,7 +119,18 @@ struct LogState {
     /// What it has said in that time of jobs that it does not hold: whether they are prepared, and how they ended. It may have
     /// lost them.
     unplaced: BTreeMap<JobId, (bool, Option<End>)>,
+    /// The last jobs that it has called removed, with the place, in bytes read, where it did.
+    buried: BTreeMap<JobId, u64>,
     bytes_read: u64,
+}
+
+/// How soon a job must be written into the registry again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MentionUrgency {
+    /// Before long.
+    Due,
+    /// At once: half of the time is over in which the log still keeps what it says of the job.
+    Urgent,
 }
 
 impl Registry {
@@ -194,16 +210,22 @@ impl Registry {
 
     /// Jobs to be written down again in a log that keeps `kept_bytes`: those of which it does not say all that is known, and
     /// those whose last mention it would soon drop. None before everything is read: until then everything looks old.
-    pub fn due(&self, kept_bytes: u64) -> BTreeSet<JobId> {
+    pub fn due(&self, kept_bytes: u64) -> BTreeMap<JobId, MentionUrgency> {
         if !self.is_caught_up() {
-            return BTreeSet::new();
+            return BTreeMap::new();
         }
         let stale_bytes = self.stale_bytes(kept_bytes);
-        let is_due = |(id, entry): &(&JobId, &Entry)| match self.log.jobs.get(*id) {
-            Some((said, at)) => said != *entry || self.log.bytes_read - at > stale_bytes,
-            None => true,
+        let urgent_bytes = stale_bytes + kept_bytes.saturating_sub(stale_bytes) / 2;
+        let due = |(id, entry): (&JobId, &Entry)| {
+            let Some((said, at)) = self.log.jobs.get(id) else { return Some((id.clone(), MentionUrgency::Due)) };
+            let urgency = match self.log.bytes_read - at {
+                bytes if bytes > urgent_bytes => MentionUrgency::Urgent,
+                bytes if bytes > stale_bytes || said != entry => MentionUrgency::Due,
+                _ => return None,
+            };
+            Some((id.clone(), urgency))
         };
-        self.known.iter().filter(is_due).map(|(id, _)| id.clone()).collect()
+        self.known.iter().filter_map(due).collect()
     }
 
     /// How far back a job's last mention may lie. Writing all jobs again must take less than that, or each round of it would
@@ -223,7 +245,12 @@ impl LogState {
     fn apply(&mut self, bytes: u64, event: RegistryEvent) {
         self.bytes_read += bytes;
         match event {
-            RegistryEvent::Created { card } => self.mention(Entry { card, end: None, prepared: false }),
+            RegistryEvent::Created { card } => {
+                self.buried.remove(&card.id);
+                self.mention(Entry { card, end: None, prepared: false });
+            }
+            // Its writer had not read that the job is gone.
+            RegistryEvent::Still { card, .. } if self.buried.contains_key(&card.id) => {}
             RegistryEvent::Still { card, end, prepared } => self.mention(Entry { card, end, prepared }),
             RegistryEvent::Prepared { id } => match self.jobs.get_mut(&id) {
                 Some((entry, _)) => entry.prepared = true,
@@ -236,8 +263,17 @@ impl LogState {
             RegistryEvent::Mark { .. } => {}
             RegistryEvent::Removed { id } => {
                 self.jobs.remove(&id);
-                self.removed.insert(id);
+                self.removed.insert(id.clone());
+                self.bury(id);
             }
+        }
+    }
+
+    fn bury(&mut self, id: JobId) {
+        self.buried.insert(id, self.bytes_read);
+        if self.buried.len() > MAX_REMEMBERED_REMOVALS {
+            let oldest = self.buried.iter().min_by_key(|(_, at)| **at).map(|(id, _)| id.clone());
+            oldest.map(|id| self.buried.remove(&id));
         }
     }
 
@@ -290,6 +326,47 @@ mod tests {
         RegistryEvent::Removed { id: card(n).id }
     }
 
+    fn due(registry: &Registry) -> BTreeSet<JobId> {
+        registry.due(KEPT).into_keys().collect()
+    }
+
+    /// Found by the simulator: a worker was stopped, the job was done and removed, and then the worker wrote it again.
+    #[test]
+    fn a_mention_that_comes_after_the_removal_does_not_bring_a_job_back() {
+        let mut registry = Registry::default();
+        let still = RegistryEvent::Still { card: card(1), end: None, prepared: true };
+        let is_there = |registry: &Registry| registry.get(&card(1).id).is_some();
+        registry.apply(10, created(1));
+        registry.apply(10, removed(1));
+        assert_eq!(registry.apply(10, still.clone()), []);
+        assert!(!is_there(&registry) && registry.due(KEPT).is_empty());
+        // Nor for a process that starts later.
+        let mut late = Registry::default();
+        late.begin_reading(7);
+        for event in [created(1), removed(1), still.clone(), RegistryEvent::Mark { number: 7 }] {
+            late.apply(10, event);
+        }
+        assert!(!is_there(&late));
+        // The client may have made it anew.
+        assert_eq!(registry.apply(10, created(1)), [Change::Opened(card(1).id)]);
+        registry.apply(10, still);
+        assert!(registry.get(&card(1).id).is_some_and(|entry| entry.prepared));
+    }
+
+    #[test]
+    fn a_mention_becomes_urgent_when_half_of_the_time_for_it_is_over() {
+        let mut registry = Registry::default();
+        registry.apply(10, created(1));
+        let stale_bytes = registry.stale_bytes(KEPT);
+        let mut urgency = |bytes: u64| {
+            registry.apply(bytes, RegistryEvent::Mark { number: 0 });
+            registry.due(KEPT).get(&card(1).id).copied()
+        };
+        assert_eq!(urgency(stale_bytes), None);
+        assert_eq!(urgency((KEPT - stale_bytes) / 2), Some(MentionUrgency::Due));
+        assert_eq!(urgency(1), Some(MentionUrgency::Urgent));
+    }
+
     fn end_of(registry: &Registry, n: u8) -> Option<End> {
         registry.get(&card(n).id).and_then(|entry| entry.end.clone())
     }
@@ -329,7 +406,7 @@ mod tests {
         registry.apply(300, removed(2));
         assert!(registry.due(KEPT).is_empty());
         registry.apply(300, RegistryEvent::Mark { number: 1 });
-        assert_eq!(registry.due(KEPT), BTreeSet::from([card(1).id]));
+        assert_eq!(due(&registry), BTreeSet::from([card(1).id]));
         let mention = registry.mention(&card(1).id).expect("a job");
         assert_eq!(mention, RegistryEvent::Still { card: card(1), end: None, prepared: false });
         registry.apply(700, mention.clone());
@@ -350,7 +427,7 @@ mod tests {
         });
         let mut rounds = 0;
         loop {
-            let due = registry.due(KEPT);
+            let due = due(&registry);
             if due.is_empty() {
                 break;
             }
@@ -387,11 +464,11 @@ mod tests {
             (end_of(&registry, 1), end_of(&registry, 2)),
             (Some(End::Done(DoneSummary::default())), Some(End::Cancelled))
         );
-        assert_eq!(registry.due(KEPT), BTreeSet::from([card(1).id, card(3).id]));
+        assert_eq!(due(&registry), BTreeSet::from([card(1).id, card(3).id]));
         // It ends before anybody has written it again.
         assert_eq!(registry.apply(10, ended(3, End::Done(DoneSummary::default()))), [Change::Ended(card(3).id)]);
         registry.apply(10, RegistryEvent::Still { card: card(3), end: None, prepared: true });
-        assert_eq!(registry.due(KEPT), BTreeSet::from([card(1).id, card(3).id]));
+        assert_eq!(due(&registry), BTreeSet::from([card(1).id, card(3).id]));
         for n in [1, 3] {
             let mention = registry.mention(&card(n).id).expect("a job");
             assert_eq!(registry.apply(10, mention), []);

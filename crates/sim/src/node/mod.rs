@@ -58,6 +58,8 @@ pub(crate) struct Part {
     seat: JobSeat,
     /// The seat before a takeover, for those who search too early.
     stale_seat: Option<JobSeat>,
+    /// When what it owns last changed.
+    acquired_ms: u64,
     /// How far the control log was followed.
     noted: NotePlace,
     has_failed: bool,
@@ -88,6 +90,7 @@ impl Part {
             born: at.now,
             seat: JobSeat::new(member, &setup.card, at.now_ms),
             stale_seat: None,
+            acquired_ms: at.now_ms,
             noted: NotePlace::default(),
             has_failed: false,
             readers: BTreeMap::new(),

@@ -1,5 +1,6 @@
 //! What a worker owns of a job, and what it makes of a silence.
 
+use tenaz_core::limits::IDLE_MS;
 use tenaz_core::{Input, StallSigns, StallVerdict};
 
 use super::{Part, Presence};
@@ -16,14 +17,23 @@ impl Part {
     /// Time has passed.
     pub(super) fn tick(&mut self, at: &mut Surroundings<'_>) {
         self.assign(at);
-        if let Some(mut stale) = self.stale_seat.take_if(|stale| stale.is_due(at.now_ms)) {
-            let signs = self.stall_signs(at);
-            if stale.judge(&signs, at.now_ms) == StallVerdict::SearchLost {
-                self.stalled(at);
-            }
-        }
+        self.judge_by_stale_seat(at);
         if at.base.connection.is_some() && self.is_working() && self.seat.is_due(at.now_ms) {
             self.judge_silence(at);
+        }
+    }
+
+    /// A seat that takes what was just acquired for read, because nothing has arrived for long.
+    fn judge_by_stale_seat(&mut self, at: &mut Surroundings<'_>) {
+        if !self.stale_seat.as_ref().is_some_and(|stale| stale.is_due(at.now_ms)) {
+            return;
+        }
+        let signs = self.stall_signs(at);
+        let verdict = self.stale_seat.as_mut().map(|stale| stale.judge(&signs, at.now_ms));
+        if verdict == Some(StallVerdict::SearchLost) {
+            self.stale_seat = None;
+            at.checks.searched(self.job, at.now_ms.saturating_sub(self.acquired_ms));
+            self.stalled(at);
         }
     }
 
@@ -36,6 +46,7 @@ impl Part {
         let before = self.seat.clone();
         if let Some(claim) = self.seat.assign(at.base.roster.workers(), at.now_ms) {
             at.trace.note(format_args!("  owns {claim:?} of job {}", self.job));
+            self.acquired_ms = at.now_ms;
             self.stale_seat = (at.mutation == Mutation::SearchAtTakeover).then_some(before);
             self.handle(Input::Owns { partitions: claim.partitions, results: claim.results }, at);
         }
@@ -43,7 +54,10 @@ impl Part {
 
     fn judge_silence(&mut self, at: &mut Surroundings<'_>) {
         let signs = self.stall_signs(at);
-        let verdict = self.seat.judge(&signs, at.now_ms);
+        let mut verdict = self.seat.judge(&signs, at.now_ms);
+        if at.mutation == Mutation::IdleForAMoment && verdict == StallVerdict::Wait {
+            verdict = self.seat.judge(&signs, at.now_ms + IDLE_MS);
+        }
         at.trace.note(format_args!("  {signs:?}: {verdict:?}"));
         match verdict {
             StallVerdict::Wait => {}
@@ -53,6 +67,7 @@ impl Part {
             }
             StallVerdict::SearchLost => {
                 if at.mutation != Mutation::NoSearch {
+                    at.checks.searched(self.job, at.now_ms.saturating_sub(self.acquired_ms));
                     self.stalled(at);
                 }
             }
