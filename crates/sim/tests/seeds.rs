@@ -57,7 +57,7 @@ fn three_thousand_seeds_break_no_rule() {
 }
 
 /// Seeds beyond the three thousand that were broken once, each with the reason.
-const FOUND: [(u64, &str); 10] = [
+const FOUND: [(u64, &str); 20] = [
     (45_975, "a worker waited for ever for an answer that had gone with its connection"),
     (41_479, "a living worker was believed gone for good, which nobody but itself can say"),
     (67_448, "the same"),
@@ -68,6 +68,16 @@ const FOUND: [(u64, &str); 10] = [
     (72_923, "the same"),
     (45_857, "a job was removed and made again, but its queues stayed away"),
     (63_391, "a power cut took the only mention of a job, and then its client went for ever"),
+    (47_741, "a job looked idle for a moment, and chunks were called lost whose rows were on their way"),
+    (85_465, "the same"),
+    (126_864, "the same"),
+    (136_759, "the same"),
+    (148_968, "the same"),
+    (191_939, "the same"),
+    (84_299, "the registry forgot a job: the members whose turn it was died one after the other"),
+    (174_148, "the same"),
+    (183_865, "the same"),
+    (152_909, "a worker that was stopped wrote a job again that was removed meanwhile"),
 ];
 
 #[test]

@@ -38,8 +38,6 @@ pub(crate) struct ChunkCopy {
 pub(crate) enum ControlEntry {
     /// A fact.
     Fact(Fact),
-    /// What the job asks.
-    Spec,
     /// The mark of a reader.
     Mark(u64),
 }
