@@ -105,6 +105,7 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
     }
     let sniffed = sniff(head, whole, tabs, reading);
     let (mut dialect, mut said) = (sniffed.dialect, sniffed.said);
+    let skipped = dialect.skip_lines;
     let body = without_lines(head, dialect.skip_lines, dialect.cr_ends_records);
     let (seen_records, seen) = records(body, whole, &dialect, reading.lenient);
     if seen == 0 {
@@ -129,10 +130,16 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
     let columns = most_common(all[usize::from(header.is_some())..].iter().map(Vec::len), width).unwrap_or(width);
     let repeats_header = header.is_some() && all[0].len() > 1 && all[1..].contains(&all[0]);
     if let Some(second) = second_table {
-        let line = dialect.skip_lines + seen_records[second].line + 1;
+        let line = skipped + seen_records[second].line + 1;
         let names = seen_records[second].fields.join(",");
         said.push(format!(
             "line {line} seems to begin a second table ({names}): it is read as more records of the first; put each table into a file of its own"
+        ));
+    }
+    if let Some((line, lines)) = quoted_records(first_table, columns, &dialect) {
+        let line = skipped + line + 1;
+        said.push(format!(
+            "line {line}: a quoted field goes on for {lines} lines that look like records; look whether its quote is closed in the right place (--quote none takes quotes literally)"
         ));
     }
     let shape = Shape {
@@ -185,6 +192,18 @@ fn said_of(guess: &HeaderGuess, records: &[Seen], dialect: &Dialect, reading: &R
         );
     }
     said
+}
+
+/// The line of a record with a quoted field of which lines have as many delimiters as records, and how many lines the field has: a
+/// quote that was never closed ends at the next one.
+fn quoted_records(records: &[Seen], columns: usize, dialect: &Dialect) -> Option<(u64, usize)> {
+    let is_record =
+        |line: &str| line.bytes().filter(|byte| *byte == dialect.delimiter).count() + 1 >= columns.max(2);
+    let is_suspect = |field: &&String| field.lines().skip(1).any(is_record);
+    records.iter().find_map(|record| {
+        let field = record.fields.iter().find(is_suspect)?;
+        Some((record.line, field.lines().count()))
+    })
 }
 
 /// Where a second table begins: behind a blank line, with names for columns that hold no names above it, or with another number

@@ -78,6 +78,9 @@ fn adorn(dialect: &mut Dialect, body: &[u8], whole: bool, reading: &Reading, sai
     }
     if dialect.escape == Escape::Backslash && reading.escape.is_none() {
         said.push("a backslash escapes the next character, and \\N is null (--escape double overrules)".to_owned());
+        if memchr::memmem::find(body, b"\\n").is_some() {
+            said.push("line ends in values, written \\n, count as lines where a rejected record is named".to_owned());
+        }
     }
     if dialect.quote.is_none() && reading.quote.is_none() && memchr::memchr(b'"', body).is_some() {
         said.push("quotes are data (--quote '\"' overrules)".to_owned());

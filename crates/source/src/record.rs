@@ -325,6 +325,10 @@ impl RecordReader {
 
     /// Something else than a delimiter stands behind a closing quote: the field is taken as it stands, up to the next delimiter.
     fn stray(&mut self, bytes: &[u8], (start, from): (usize, usize), behind: usize, complete: bool) -> Quoted {
+        // A quote that closes on another line was not meant for this field: where quotes may be data, its first line is a record.
+        if self.lenient && bytes[start..behind].iter().any(|byte| self.ends_record(*byte)) {
+            return Quoted::NeverClosed;
+        }
         self.text.truncate(from);
         self.text.extend_from_slice(&bytes[start..behind]);
         let before = self.fields.len();
@@ -479,6 +483,14 @@ mod tests {
         assert_eq!(records[0], (RecordKind::StrayQuote, vec!["\"a\"b".to_owned(), "c".to_owned()]));
         assert_eq!(records[2], (RecordKind::OpenQuote, vec!["\"never closed".to_owned(), "3".to_owned()]));
         assert_eq!(records[3].1, ["4", "5"]);
+    }
+
+    #[test]
+    fn a_quote_that_is_closed_by_a_later_one_costs_its_own_line_only_where_quotes_may_be_data() {
+        let text = "1,\"open\n2,b\n3,\"c\"\n";
+        let records = all(&Dialect::default(), true, text);
+        let found: Vec<Vec<String>> = records.into_iter().map(|(_, fields)| fields).collect();
+        assert_eq!(found, [["1", "\"open"], ["2", "b"], ["3", "c"]]);
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod grouping;
 mod guard;
 mod hoist;
 mod key;
+mod header_names;
 mod labels;
 mod lazy;
 mod microseconds;
