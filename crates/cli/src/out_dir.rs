@@ -70,9 +70,10 @@ fn remove_leftovers(dir: &Path) {
     for path in entries.flatten().map(|entry| entry.path()) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_part = name.starts_with('.')
-            && name.strip_suffix(".part").and_then(|name| name.rsplit_once('.')).is_some_and(|(_, id)| {
-                !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())
-            });
+            && name
+                .strip_suffix(".part")
+                .and_then(|name| name.rsplit_once('.'))
+                .is_some_and(|(_, id)| !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit()));
         if is_part && File::open(&path).is_ok_and(|file| file.try_lock().is_ok()) {
             // What cannot be removed is in nobody's way.
             let _ = fs::remove_file(&path);

@@ -55,7 +55,7 @@ fn codes_that_look_like_numbers_with_exponents_stay_text() {
     let (found, err) = rows(b"sku,n\n1E5,1\n2E7,2\n12345,3\n", &[]);
     assert_eq!(found, "sku,n\n12345,3\n1E5,1\n2E7,2\n");
     said(&err, "t.sku is text because 1E5 may be a code (--types \"t.sku=float\" reads numbers)");
-    assert_eq!(sql(b"x\n1e+05\n2.5E3\n", "SELECT sum(x) AS s FROM t", &[]).must(0).text(), "s\n102500\n");
+    assert_eq!(sql(b"x\n1e+05\n2.5E3\n", "SELECT sum(x) AS s FROM t", &[]).must(0).text(), "s\n102500.0\n");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn types_take_formats() {
     let (found, _) = rows(csv, &["--types", types]);
     assert_eq!(
         found,
-        "id,day,at,amount,paid\n1,2025-12-31,2024-12-31 23:59:59,1234.5,true\n2,2026-01-01,1970-01-01 00:00:00,0.5,false\n"
+        "id,day,at,amount,paid\n1,2025-12-31,2024-12-31 23:59:59,1234.50,true\n2,2026-01-01,1970-01-01 00:00:00,0.50,false\n"
     );
     let done = sql(csv, "SELECT 1", &["--types", "day=date:%Y%q"]).must(2);
     said(&done.err, "there is no %q");

@@ -144,9 +144,8 @@ pub(crate) fn is_csv(file: &str) -> bool {
 
 /// Whether a file that is not looked at may hold a table, by its name.
 fn may_hold_a_table(file: &str) -> bool {
-    const ENDINGS: [&str; 14] = [
-        "txt", "dat", "asc", "prn", "ssv", "dsv", "xls", "xlsx", "ods", "parquet", "json", "ndjson", "jsonl", "zip",
-    ];
+    const ENDINGS: [&str; 14] =
+        ["txt", "dat", "asc", "prn", "ssv", "dsv", "xls", "xlsx", "ods", "parquet", "json", "ndjson", "jsonl", "zip"];
     ends_with_any(file, &ENDINGS)
 }
 

@@ -2,9 +2,9 @@
 
 /// They count only in columns that are something else than text.
 pub(crate) const NULLS: [&str; 31] = [
-    "NULL", "null", "Null", "(null)", "<null>", "NA", "N/A", "n/a", "na", "#N/A", "#NV", "#NULL!", "#DIV/0!", "#VALUE!",
-    "#WERT!", "#REF!", "#NAME?", "NaN", "nan", "None", "none", "nil", "\\N", "-", "--", "–", "—", "k.A.", "k. A.",
-    "n.a.", "N.A.",
+    "NULL", "null", "Null", "(null)", "<null>", "NA", "N/A", "n/a", "na", "#N/A", "#NV", "#NULL!", "#DIV/0!",
+    "#VALUE!", "#WERT!", "#REF!", "#NAME?", "NaN", "nan", "None", "none", "nil", "\\N", "-", "--", "–", "—", "k.A.",
+    "k. A.", "n.a.", "N.A.",
 ];
 
 /// What is read as null in a table, by spelling with the columns that have it; none: nothing but empty fields.
@@ -15,7 +15,8 @@ pub(crate) fn said_of_nulls(table: &str, seen: &[(String, Vec<&'static str>)]) -
     if spellings.is_empty() {
         return None;
     }
-    let columns: Vec<&str> = seen.iter().filter(|(_, found)| !found.is_empty()).map(|(name, _)| name.as_str()).collect();
+    let columns: Vec<&str> =
+        seen.iter().filter(|(_, found)| !found.is_empty()).map(|(name, _)| name.as_str()).collect();
     Some(format!(
         "{table}: {} read as null in {} (--types \"{table}.{}=text\" keeps the text)",
         if spellings.len() == 1 { format!("{} is", spellings[0]) } else { format!("{} are", spellings.join(", ")) },

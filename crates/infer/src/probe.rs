@@ -197,8 +197,7 @@ fn said_of(guess: &HeaderGuess, records: &[Seen], dialect: &Dialect, reading: &R
 /// The line of a record with a quoted field of which lines have as many delimiters as records, and how many lines the field has: a
 /// quote that was never closed ends at the next one.
 fn quoted_records(records: &[Seen], columns: usize, dialect: &Dialect) -> Option<(u64, usize)> {
-    let is_record =
-        |line: &str| line.bytes().filter(|byte| *byte == dialect.delimiter).count() + 1 >= columns.max(2);
+    let is_record = |line: &str| line.bytes().filter(|byte| *byte == dialect.delimiter).count() + 1 >= columns.max(2);
     let is_suspect = |field: &&String| field.lines().skip(1).any(is_record);
     records.iter().find_map(|record| {
         let field = record.fields.iter().find(is_suspect)?;

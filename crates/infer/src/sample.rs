@@ -53,8 +53,7 @@ pub(crate) struct Sampled {
 /// What the sampled records of these files say. Records that are no good whatever the types are not asked.
 pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical<'_>) -> Result<Sampled, Error> {
     let evidence = vec![Evidence::default(); shape.columns];
-    let mut sampled =
-        Sampled { evidence, repeats_header: false, total: None, unlabelled: None, labels_missing: false };
+    let mut sampled = Sampled { evidence, repeats_header: false, total: None, unlabelled: None, labels_missing: false };
     // What is repaired in a sample is repaired, and counted, again when the files are read.
     let format = &FileFormat { repairs: Arc::default(), ..format.clone() };
     let chosen = files.len().min(SAMPLED_FILES);

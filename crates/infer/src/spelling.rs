@@ -224,8 +224,11 @@ fn widened(kind: Kind) -> Kind {
 
 fn choose_date(column: &str, orders: &[DateOrder], evidence: &Evidence, hints: Hints) -> Chosen {
     let allowed = |order: DateOrder| orders.contains(&order).then_some(order);
-    let by_country =
-        if hints.semicolons || hints.day_first || hints.decimal_comma == Some(true) { DateOrder::Dmy } else { DateOrder::Mdy };
+    let by_country = if hints.semicolons || hints.day_first || hints.decimal_comma == Some(true) {
+        DateOrder::Dmy
+    } else {
+        DateOrder::Mdy
+    };
     let dotted = evidence.odd().iter().any(|text| text.contains('.') && !text.contains('/'));
     let usual = if dotted { DateOrder::Dmy } else { by_country };
     let order = hints.date_order.and_then(allowed).or_else(|| allowed(usual)).unwrap_or(orders[0]);
@@ -244,10 +247,14 @@ fn choose_date(column: &str, orders: &[DateOrder], evidence: &Evidence, hints: H
     let odd = evidence.odd();
     if let Some(text) = odd.iter().find(|text| has_zone(text)) {
         let plain = order.plain(text).unwrap_or_default();
-        said.push(format!("{column}: times have a zone and are read in UTC: {text} is {plain} (--types {column}=text keeps them)"));
+        said.push(format!(
+            "{column}: times have a zone and are read in UTC: {text} is {plain} (--types {column}=text keeps them)"
+        ));
     }
     if let Some(text) = odd.iter().find(|text| has_nanoseconds(text)) {
-        said.push(format!("{column}: digits beyond microseconds are dropped, as in {text} (--types {column}=text keeps them)"));
+        said.push(format!(
+            "{column}: digits beyond microseconds are dropped, as in {text} (--types {column}=text keeps them)"
+        ));
     }
     Chosen { kind, form: Some(ValueForm::Date(order)), unlike_scales: false, said }
 }

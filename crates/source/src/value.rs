@@ -326,12 +326,7 @@ impl Time {
         }
         // The reader knows six digits; more are dropped (tenaz-infer says so).
         let fraction = fraction[..fraction.len().min(MICROSECOND_DIGITS)].trim_end_matches('0').to_owned();
-        (hour < 24).then_some(Self {
-            minutes: i64::from(hour * 60 + minute),
-            seconds,
-            fraction,
-            offset_minutes,
-        })
+        (hour < 24).then_some(Self { minutes: i64::from(hour * 60 + minute), seconds, fraction, offset_minutes })
     }
 }
 
