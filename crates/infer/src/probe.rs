@@ -142,6 +142,13 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
             "line {line}: a quoted field goes on for {lines} lines that look like records; look whether its quote is closed in the right place (--quote none takes quotes literally)"
         ));
     }
+    if let Some(record) = first_table.iter().find(|record| record.odd_quote.is_some()) {
+        let field = record.odd_quote.as_deref().unwrap_or_default();
+        said.push(format!(
+            "line {}: quotes inside a field are taken literally: {field} (look whether a delimiter is missing, or another --quote is meant)",
+            skipped + record.line + 1
+        ));
+    }
     let shape = Shape {
         dialect,
         encoding: TextEncoding::UTF_8,
@@ -237,6 +244,21 @@ struct Seen {
     line: u64,
     /// A blank line stands right before it.
     behind_blank: bool,
+    /// A field without quotes around it that holds quotes as if it had some.
+    odd_quote: Option<String>,
+}
+
+/// The first field of a record that stands in other quotes, or has a quote inside that none closes.
+fn odd_quote(reader: &RecordReader, quote: Option<u8>) -> Option<String> {
+    let quote = quote?;
+    let other = if quote == b'"' { b'\'' } else { b'"' };
+    let is_odd = |field: &[u8]| {
+        let in_others = field.len() > 1 && field.first() == Some(&other) && field.last() == Some(&other);
+        in_others || field.iter().filter(|byte| **byte == quote).count() % 2 == 1
+    };
+    let field =
+        (0..reader.len()).filter_map(|index| reader.field(index)).find(|(field, quoted)| !quoted && is_odd(field))?;
+    Some(String::from_utf8_lossy(field.0).into_owned())
 }
 
 /// The records of a text, without those that have stray quotes, and how many there are in all.
@@ -262,7 +284,8 @@ fn records(body: &[u8], whole: bool, dialect: &Dialect, lenient: bool) -> (Vec<S
         let is_blank = reader.fields().all(|field| field.trim_ascii().is_empty());
         if is_good {
             let fields = reader.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
-            all.push(Seen { fields, line: here, behind_blank });
+            let odd_quote = odd_quote(&reader, dialect.quote).filter(|_| span.kind == RecordKind::Record);
+            all.push(Seen { fields, line: here, behind_blank, odd_quote });
         }
         behind_blank = is_blank;
     }

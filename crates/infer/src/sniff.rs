@@ -93,6 +93,10 @@ fn adorn(dialect: &mut Dialect, body: &[u8], whole: bool, reading: &Reading, sai
         dialect.skip_spaces = true;
         said.push("fields are padded with spaces, which are no data (--spaces keep reads them)".to_owned());
     }
+    if is_doubled(body, whole, dialect) {
+        dialect.doubled = true;
+        said.push(format!("two {} stand between fields", char::from(dialect.delimiter)));
+    }
     let ends = Dialect { cr_ends_records: true, ..dialect.clone() };
     if !dialect.cr_ends_records
         && has_lone_cr(body)
@@ -103,6 +107,25 @@ fn adorn(dialect: &mut Dialect, body: &[u8], whole: bool, reading: &Reading, sai
         *dialect = ends;
         said.push("some records end with a lone carriage return".to_owned());
     }
+}
+
+/// Whether every second field of all records is empty: two delimiters stand between fields.
+fn is_doubled(body: &[u8], whole: bool, dialect: &Dialect) -> bool {
+    let mut reader = RecordReader::new(dialect.clone(), false);
+    let (mut rest, mut records) = (body, 0);
+    while records < LOOKED_AT {
+        let Some(span) = reader.read(rest, whole) else { break };
+        rest = &rest[span.next..];
+        if matches!(span.kind, RecordKind::Blank | RecordKind::Comment) {
+            continue;
+        }
+        let between = |index: usize| reader.field(index).is_some_and(|(field, quoted)| field.is_empty() && !quoted);
+        if reader.len() < 3 || reader.len() % 2 == 0 || !(1..reader.len()).step_by(2).all(between) {
+            return false;
+        }
+        records += 1;
+    }
+    records > 1
 }
 
 fn has_lone_cr(text: &[u8]) -> bool {

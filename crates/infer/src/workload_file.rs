@@ -118,6 +118,7 @@ fn put_format(text: &mut String, format: &FileFormat) {
         ("skip_spaces = true", dialect.skip_spaces),
         ("ruled = true", dialect.ruled),
         ("framed = true", dialect.framed),
+        ("doubled_delimiter = true", dialect.doubled),
         ("line_end = \"cr\"", dialect.cr_ends_records),
         ("columns_by_name = true", format.columns_by_name.is_some()),
         ("drop_repeated_headers = true", format.drop_repeated_headers),

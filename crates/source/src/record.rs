@@ -148,6 +148,7 @@ impl RecordReader {
                 End::Record(next) => {
                     let lines = count_lines(&bytes[..next], self.dialect.cr_ends_records);
                     self.drop_frame();
+                    self.join_doubled();
                     return Some(RecordSpan { next, lines, kind });
                 }
                 End::Beyond => return None,
@@ -162,6 +163,22 @@ impl RecordReader {
             if self.fields.last().is_some_and(|field| !field.quoted && is_empty(field)) {
                 self.fields.pop();
             }
+        }
+    }
+
+    /// Between two delimiters that belong together is no field. A record in which something stands there keeps all its fields, and
+    /// has too many.
+    fn join_doubled(&mut self) {
+        if !self.dialect.doubled || self.fields.len().is_multiple_of(2) {
+            return;
+        }
+        let is_between = |(index, field): (usize, &Field)| index % 2 == 0 || (field.from == field.to && !field.quoted);
+        if self.fields.iter().enumerate().all(is_between) {
+            let mut index = 0;
+            self.fields.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
         }
     }
 
@@ -460,6 +477,13 @@ mod tests {
         assert_eq!(records[0].0, RecordKind::Comment);
         assert_eq!(records[1].0, RecordKind::Blank);
         assert_eq!(records[2].1, ["a", "b, c", "d"]);
+    }
+
+    #[test]
+    fn two_delimiters_may_stand_between_fields() {
+        let dialect = Dialect { doubled: true, ..Dialect::with_delimiter(b':') };
+        assert_eq!(fields(&dialect, "a::\"b::c\"::d\n1::::3\n"), [["a", "b::c", "d"], ["1", "", "3"]]);
+        assert_eq!(fields(&dialect, "a:b::c\n"), [["a", "b", "", "c"]], "left as it is");
     }
 
     #[test]

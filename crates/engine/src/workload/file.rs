@@ -36,6 +36,7 @@ pub(super) struct TableEntry {
     pub(super) drop_unlabelled: Option<bool>,
     pub(super) ruled: Option<bool>,
     pub(super) framed: Option<bool>,
+    pub(super) doubled_delimiter: Option<bool>,
     pub(super) lenient: Option<bool>,
     pub(super) columns: Spanned<Vec<ColumnEntry>>,
 }

@@ -34,6 +34,7 @@ impl Here<'_> {
             skip_spaces: entry.skip_spaces.unwrap_or(false),
             ruled: entry.ruled.unwrap_or(false),
             framed: entry.framed.unwrap_or(false),
+            doubled: entry.doubled_delimiter.unwrap_or(false),
             ..usual
         };
         dialect.check().map_err(|e| self.wrong(entry.name.span(), e.to_string(), "correct the marks of this table"))?;
