@@ -172,3 +172,37 @@ fn a_column_of_country_numbers_or_dates_that_is_text_because_of_a_few_values_is_
     let cured = sql(text.as_bytes(), "SELECT sum(amount) AS s FROM t", &["--null", "offen,bald"]).must(0);
     assert_eq!(cured.text(), "s\n1750.00\n");
 }
+
+#[test]
+fn google_ads_surveymonkey_and_datev_are_read_as_they_write() {
+    let ads = b"Campaign report\n\"January 1, 2025 - January 31, 2025\"\nCampaign,Clicks,Cost\nBrand,\"1,200\",\"$1,234.50\"\n\
+        Generic,300,$200.00\nTotal: Account,\"1,500\",\"$1,434.50\"\nTotal: Campaigns,\"1,500\",\"$1,434.50\"\n";
+    let (found, err) = rows(ads, &[]);
+    assert_eq!(found, "Campaign,Clicks,Cost\nBrand,1200,1234.50\nGeneric,300,200.00\n");
+    said(&err, "t: lines of totals, left out: 2");
+    let survey = b"Respondent ID,Start,Which?,,Comment\n,,Tea,Coffee,Open-Ended Response\n1001,01/31/2025,Tea,,nice\n\
+        1002,02/01/2025,,Coffee,\n1003,02/02/2025,Tea,Coffee,bad\n";
+    let (found, err) = rows(survey, &[]);
+    assert!(
+        found.starts_with(
+            "Respondent ID,Start,Which? Tea,Which? Coffee,Comment Open-Ended Response\n1001,2025-01-31,Tea"
+        )
+    );
+    said(&err, "lines 1 and 2 are one header");
+    let datev = "\"EXTF\";700;21;\"Buchungsstapel\"\nUmsatz;Kennzeichen;Konto;Text\n119,00;\"S\";1200;\"Rechnung 1\"\n1.190,50;\"H\";1200;\"x\"\n";
+    let (found, err) = rows(datev.as_bytes(), &[]);
+    assert!(found.starts_with("Umsatz,Kennzeichen,Konto,Text\n119.00,S,1200,Rechnung 1\n1190.50,H"), "{found}");
+    said(&err, "the first line says what DATEV has exported");
+}
+
+#[test]
+fn what_is_dropped_or_missing_is_said() {
+    let (_, err) = rows("k,v\na,$5.00\nb,€6.00\n".as_bytes(), &[]);
+    said(&err, "t.v: numbers have unlike units ($, €), which are dropped");
+    let (_, err) = rows(b"1,a\n2,b\n", &[]);
+    said(&err, "no names of columns were found, so they are c1, c2");
+    let (_, err) = rows(b"Tag;n\n31.01.25;1\n01.02.25;2\n", &[]);
+    assert!(!err.contains("the other way"), "31 is a day: {err}");
+    let done = sql(b"[{\"a\":1},{\"a\":2}]", "SELECT 1", &[]);
+    said(&done.err, "this is a JSON document, not CSV");
+}

@@ -127,6 +127,11 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
         all.drain(..guess.record);
         header = Some(guess.names);
     }
+    if header.is_none() && reading.header.is_none() {
+        said.push(
+            "no names of columns were found, so they are c1, c2, … (--header yes takes the first record)".to_owned(),
+        );
+    }
     let columns = most_common(all[usize::from(header.is_some())..].iter().map(Vec::len), width).unwrap_or(width);
     let repeats_header = header.is_some() && all[0].len() > 1 && all[1..].contains(&all[0]);
     if let Some(second) = second_table {

@@ -51,6 +51,10 @@ pub(crate) fn sniff(text: &[u8], whole: bool, tabs: bool, reading: &Reading) -> 
         base.skip_lines = 1;
         told = told.or(Some(delimiter));
     }
+    if reading.skip_lines.is_none() && is_datev(text) {
+        base.skip_lines = 1;
+        said.push("the first line says what DATEV has exported, and is no record (--skip 0 reads it)".to_owned());
+    }
     let body = without_lines(text, base.skip_lines, base.cr_ends_records);
     if reading.comment.is_none() && has_comments(body) {
         base.comment = Some(b'#');
@@ -184,6 +188,11 @@ fn excel_separator(text: &[u8]) -> Option<u8> {
         [s, e, p, b'=', delimiter] if [*s, *e, *p].eq_ignore_ascii_case(b"sep") => Some(*delimiter),
         _ => None,
     }
+}
+
+/// Whether the first line is the one that DATEV writes over its tables.
+fn is_datev(text: &[u8]) -> bool {
+    [&b"\"EXTF\";"[..], b"EXTF;", b"\"DTVF\";", b"DTVF;"].iter().any(|begin| text.starts_with(begin))
 }
 
 /// The text behind so many lines.

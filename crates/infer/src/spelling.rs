@@ -1,7 +1,7 @@
 //! A second look at columns that would be text: numbers, dates and truth values in the spelling of a country.
 
 use tenaz_csv::Kind;
-use tenaz_source::{DateOrder, NumberForm, ValueForm, has_nanoseconds, has_zone};
+use tenaz_source::{DateOrder, NumberForm, ValueForm, has_nanoseconds, has_unit, has_zone};
 
 use crate::evidence::{Evidence, Seen};
 
@@ -102,6 +102,9 @@ impl Spellings {
         }
         let dates: Vec<DateOrder> =
             ORDERS.into_iter().filter(|order| odd.iter().all(|text| order.plain(text).is_some())).collect();
+        // `31.01.25` is hardly a day of 2031: a year of two digits comes first only if nothing else fits.
+        let dates =
+            if dates.len() > 1 { dates.into_iter().filter(|order| *order != DateOrder::Ymd).collect() } else { dates };
         (!dates.is_empty()).then_some(Self::Dates(dates))
     }
 
@@ -202,6 +205,13 @@ fn choose_number(column: &str, forms: &[NumberForm], evidence: &Evidence, hints:
         let other = if form.decimal == b',' { "no" } else { "yes" };
         format!("{column}: {text} is read as {plain} (--decimal-comma {other} reads it the other way)")
     });
+    let units = units(&evidence.odd());
+    let said = said.into_iter().chain((units.len() > 1).then(|| {
+        format!(
+            "{column}: numbers have unlike units ({}), which are dropped (--types {column}=text keeps them)",
+            units.join(", ")
+        )
+    }));
     match seen.kind(false) {
         // More digits than a number can have.
         Kind::Text => Chosen { kind: Kind::Text, form: None, unlike_scales: false, said: Vec::new() },
@@ -209,9 +219,20 @@ fn choose_number(column: &str, forms: &[NumberForm], evidence: &Evidence, hints:
             kind: widened(kind),
             form: Some(ValueForm::Number(form)),
             unlike_scales: seen.has_unlike_scales(),
-            said: said.into_iter().collect(),
+            said: said.collect(),
         },
     }
+}
+
+/// The unlike signs of currencies and percent signs at these numbers, and that some have none.
+fn units(numbers: &[&str]) -> Vec<String> {
+    let unit = |text: &&str| -> String {
+        text.chars().filter(|c| c.is_alphabetic() || matches!(c, '€' | '$' | '£' | '¥' | '₹' | '₽' | '%')).collect()
+    };
+    let mut units: Vec<String> = numbers.iter().filter(|text| has_unit(text)).map(unit).collect();
+    units.sort_unstable();
+    units.dedup();
+    units
 }
 
 /// Room for numbers that the sample did not show.

@@ -32,7 +32,8 @@ impl DateFormat {
             return Err(format!("there is no %{}; write %Y %m %d %b %H %M %S %f %p %z or %s", char::from(*wrong)));
         }
         let has = |any: &[u8]| letters.iter().any(|letter| any.contains(letter));
-        if !has(b"s") && !(has(b"Yy") && has(b"mbB") && has(b"de")) {
+        let is_day = has(b"Yy") && has(b"mbB") && has(b"de");
+        if !is_day && !has(b"s") {
             return Err("a date needs a year (%Y), a month (%m) and a day (%d)".to_owned());
         }
         Ok(format)

@@ -31,7 +31,8 @@ pub fn is_total<'a>(fields: impl Iterator<Item = &'a [u8]>) -> bool {
     if values.next().is_none() {
         return is_count(first);
     }
-    let word = first.trim_end_matches([':', ' ']).to_lowercase();
+    // Google Ads writes several: `Total: Account`, `Total: Campaigns`.
+    let word = first.split(':').next().unwrap_or(first).trim_end().to_lowercase();
     WORDS.contains(&word.as_str())
 }
 
@@ -67,6 +68,7 @@ mod tests {
         assert!(total(&["Summe", "", "2.410,70"]));
         assert!(total(&["", "Total:", "30"]));
         assert!(total(&["*", "", "1.242,50"]));
+        assert!(total(&["Total: Account", "1,500"]));
         assert!(total(&["(3 rows)"]) && total(&["3 rows selected."]) && total(&["(1 row)"]));
         let no_label = |fields: &[&str]| has_no_label(fields.iter().map(|field| field.as_bytes()));
         assert!(no_label(&["", "30"]) && !no_label(&["x", "30"]) && !no_label(&["", " "]));
