@@ -124,7 +124,7 @@ fn is_doubled(body: &[u8], whole: bool, dialect: &Dialect) -> bool {
             continue;
         }
         let between = |index: usize| reader.field(index).is_some_and(|(field, quoted)| field.is_empty() && !quoted);
-        if reader.len() < 3 || reader.len() % 2 == 0 || !(1..reader.len()).step_by(2).all(between) {
+        if reader.len() < 3 || reader.len().is_multiple_of(2) || !(1..reader.len()).step_by(2).all(between) {
             return false;
         }
         records += 1;

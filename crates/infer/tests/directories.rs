@@ -94,8 +94,9 @@ fn a_wrong_header_does_not_matter() {
     assert_eq!(columns(&tables[3]), ["id int", "name text", "c3 bool"]);
     let headers: Vec<Header> = tables.iter().map(|t| t.layout.header).collect();
     assert_eq!(headers, [Header::Skip, Header::Skip, Header::Absent, Header::Skip]);
-    assert_eq!(found.notes.len(), 2, "{:?}", found.notes);
-    assert!(found.notes[0].starts_with("few.csv: the header has 2 names, but the records have 3 fields"));
+    assert_eq!(found.notes.len(), 3, "{:?}", found.notes);
+    assert!(found.notes[0].starts_with("none.csv: no names of columns were found"));
+    assert!(found.notes[1].starts_with("few.csv: the header has 2 names, but the records have 3 fields"));
 }
 
 #[test]
