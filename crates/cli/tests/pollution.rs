@@ -27,10 +27,9 @@ struct Marks {
     delimiter: &'static str,
     quote: char,
     escape: char,
-    end: &'static str,
 }
 
-const USUAL: Marks = Marks { delimiter: ",", quote: '"', escape: '"', end: "\n" };
+const USUAL: Marks = Marks { delimiter: ",", quote: '"', escape: '"' };
 
 fn field(text: &str, marks: Marks) -> String {
     let special = |c: char| c == marks.quote || c == marks.escape || marks.delimiter.contains(c) || c == ',';
