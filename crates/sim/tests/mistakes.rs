@@ -161,7 +161,8 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::WrongWave => &[UNREADY, SHOULD_NOT],
         M::ReceiptOfNext => &["which is not in its queue"],
         M::ExpireUnacked | M::ExpireUploaded | M::ExpireTouched | M::NoTouch => &["expired although", NOTHING_LED],
-        M::DeleteConfirmed => &["a work queue was deleted"],
+        // A chunk whose receipt was on its way is lost with its queue, and is called so.
+        M::DeleteConfirmed => &["a work queue was deleted", LOST],
         M::MentionByAll => &["was written into the registry", "the registry has forgotten"],
         M::NoMention => &["the registry has forgotten"],
         // It pushes the end of the job out of the registry before everybody has heard of it.
