@@ -103,7 +103,7 @@ impl App {
         let touch_every = TOUCH_EVERY.min(settings.patience.idle / 4).min(settings.patience.results / 4);
         Self {
             receipts: Receipts::new(&book),
-            plans: Plans::default(),
+            plans: Plans::new(limits.planning),
             upload_memory: Arc::new(Semaphore::new(limits.upload_memory_bytes.min(Semaphore::MAX_PERMITS))),
             streams: Arc::new(Semaphore::new(limits.streams)),
             files: FilePlaces::new(limits.files),

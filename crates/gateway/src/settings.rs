@@ -65,6 +65,8 @@ pub struct Limits {
     pub jobs: usize,
     /// Bytes of data that a job may announce.
     pub data_bytes: u64,
+    /// How long planning a job may take. Workers give it longer: what was planned here must not fail there.
+    pub planning: Duration,
     /// Connections of clients.
     pub connections: usize,
     /// Results, rejects and events streamed at a time.
@@ -96,6 +98,7 @@ impl Default for Limits {
             open_jobs_per_tenant: 16,
             jobs: 1024,
             data_bytes: 1 << 40,
+            planning: Duration::from_secs(10),
             connections: 1024,
             streams: 128,
             files: 16,
