@@ -69,7 +69,7 @@ async fn a_worker(app: &App) {
 }
 
 fn check_counts(app: &App, tenant: &Tenant) -> Result<(), Problem> {
-    let is_mine = |view: &JobView| (view.end.is_none(), view.card.tenant == tenant.0);
+    let is_mine = |view: &JobView| (view.end.is_none(), tenant.owns(&view.card));
     let jobs = app.book.each(is_mine);
     let open = jobs.iter().filter(|(open, _)| *open).count();
     let mine = jobs.iter().filter(|(open, mine)| *open && *mine).count();

@@ -135,7 +135,7 @@ impl App {
             found = look();
         }
         match (found, self.link.trouble()) {
-            (Some((card, end)), _) if card.tenant == tenant.0 => Ok((card, end)),
+            (Some((card, end)), _) if tenant.may_see(&card) => Ok((card, end)),
             (None, Some(trouble)) => Err(broker_away(&trouble)),
             _ => Err(unknown()),
         }
@@ -168,6 +168,7 @@ impl App {
     /// The same, where the job must not have ended.
     pub(crate) async fn open_job(&self, tenant: &Tenant, id: &str) -> Result<Job, Problem> {
         let job = self.job(tenant, id).await?;
+        tenant.check_owns(&job.card)?;
         match &job.end {
             None => Ok(job),
             Some(end) => Err(ended(job.id(), end)),

@@ -53,6 +53,7 @@ mod stream;
 mod stuck;
 mod text;
 mod timed_io;
+mod token_guard;
 mod tokens;
 
 pub use error::Error;

@@ -1,5 +1,7 @@
 //! The table of routes.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -8,6 +10,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use crate::app::Shared;
 use crate::problem::{Code, PROBLEM_JSON, Problem};
 use crate::requests::{Watch, watched};
+use crate::token_guard::end_with_token;
 use crate::{about, chunks, digests, events, files, finish, jobs, rejects, results};
 
 /// A route: method, path, and who serves it.
@@ -51,6 +54,7 @@ pub(crate) fn router(app: Shared) -> Router {
     let routes = table.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.serve));
     routes
         .layer(axum::middleware::map_response(as_problem))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), end_with_token))
         .layer(axum::middleware::from_fn_with_state(watch, watched))
         .with_state(app)
 }

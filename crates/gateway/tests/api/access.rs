@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::common::http::Stream;
 use crate::common::worker::Worker;
-use crate::common::{create, eventually, shop, with_broker};
+use crate::common::{create, eventually, shop, soon, with_broker};
 
 fn tokens(pairs: &[(&str, &str)]) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -55,6 +55,65 @@ fn a_tenant_sees_only_its_own_jobs() {
         for secret in [job, "ana", "bob", "shop", "secret"] {
             assert!(!metrics.text().contains(secret), "{secret}: {}", metrics.text());
         }
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn an_empty_deleted_or_damaged_file_revokes_at_once_and_streams_end() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let file = tokens(&[("ana", "secret-a"), ("bob", "secret-b")]);
+        let gateway = deployment.gateway_with(|settings| settings.tokens_file = Some(file.path().to_owned())).await;
+        let bearer = |token: &str| gateway.with("Authorization", &format!("Bearer {token}"));
+        let (ana, bob) = (bearer("secret-a"), bearer("secret-b"));
+        let made = ana.post("/v1/jobs", &shop(&["large"])).await.ok(201);
+        let job = made["job"].as_str().unwrap();
+        for wrong in ["", "ana:damaged\n"] {
+            let mut events = ana.open("GET", &format!("/v1/jobs/{job}/events"), b"").await;
+            assert_eq!(events.status, 200);
+            std::fs::write(file.path(), wrong).unwrap();
+            ana.get("/v1/jobs").await.problem(401, "unauthorized");
+            bob.get("/v1/jobs").await.problem(401, "unauthorized");
+            soon("an open stream ends with its token", events.rest()).await;
+            write_tokens(file.path(), &[("ana", "secret-a"), ("bob", "secret-b")]);
+            assert_eq!(ana.get("/v1/jobs").await.status, 200);
+        }
+        std::fs::remove_file(file.path()).unwrap();
+        ana.get("/v1/jobs").await.problem(401, "unauthorized");
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_token_is_good_for_its_scope_and_until_it_expires() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let hex = |token: &str| Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let lines = [
+            format!("ana:{}", hex("all")),
+            format!("ana:{} scope=read", hex("read")),
+            format!("ana:{} expires=2020-01-01", hex("old")),
+            format!("ops:{} scope=operate expires=2200-01-01T00:00:00Z", hex("operate")),
+        ];
+        std::fs::write(file.path(), lines.join("\n")).unwrap();
+        let gateway = deployment.gateway_with(|settings| settings.tokens_file = Some(file.path().to_owned())).await;
+        let bearer = |token: &str| gateway.with("Authorization", &format!("Bearer {token}"));
+        let made = bearer("all").post("/v1/jobs", &shop(&["large"])).await.ok(201);
+        let job = made["job"].as_str().unwrap();
+        let (reader, operator) = (bearer("read"), bearer("operate"));
+        bearer("old").get("/v1/jobs").await.problem(401, "unauthorized");
+        assert_eq!(reader.get(&format!("/v1/jobs/{job}")).await.status, 200);
+        reader.post("/v1/jobs", &shop(&["large"])).await.problem(403, "forbidden");
+        reader.delete(&format!("/v1/jobs/{job}")).await.problem(403, "forbidden");
+        let jobs = operator.get("/v1/jobs").await.ok(200);
+        assert_eq!((&jobs["jobs"][0]["job"], &jobs["jobs"][0]["tenant"]), (&job.into(), &"ana".into()));
+        operator.post("/v1/jobs", &shop(&["large"])).await.problem(403, "forbidden");
+        operator.get(&format!("/v1/jobs/{job}/results/large")).await.problem(403, "forbidden");
+        operator.delete(&format!("/v1/jobs/{job}")).await.ok(202);
         gateway.stop().await;
         worker.leave().await;
     });
