@@ -16,6 +16,7 @@ use crate::places::FilePlaces;
 use crate::plans::{Planned, Plans};
 use crate::problem::{Code, Problem};
 use crate::receipts::Receipts;
+use crate::request_rate::RequestRate;
 use crate::server::Ending;
 use crate::state::end_name;
 use crate::stuck::Stuck;
@@ -30,6 +31,7 @@ pub(crate) struct App {
     pub(crate) tokens: Option<Arc<Tokens>>,
     pub(crate) limits: Limits,
     pub(crate) plans: Plans,
+    pub(crate) request_rate: RequestRate,
     pub(crate) receipts: Receipts,
     pub(crate) ending: Ending,
     /// How this process shows itself.
@@ -104,6 +106,7 @@ impl App {
         Self {
             receipts: Receipts::new(&book),
             plans: Plans::new(limits.planning),
+            request_rate: RequestRate::new(limits.requests_per_second),
             upload_memory: Arc::new(Semaphore::new(limits.upload_memory_bytes.min(Semaphore::MAX_PERMITS))),
             streams: Arc::new(Semaphore::new(limits.streams)),
             files: FilePlaces::new(limits.files),

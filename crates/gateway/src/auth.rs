@@ -1,6 +1,7 @@
 //! Whose request it is.
 
 use std::net::IpAddr;
+use std::time::Instant;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -58,11 +59,27 @@ impl FromRequestParts<Shared> for Tenant {
         }
         let Some(tokens) = &app.tokens else {
             check_site(&parts.headers)?;
+            check_rate(app, PUBLIC)?;
             return Ok(Self::named(PUBLIC));
         };
         let holder = bearer_token(&parts.headers).and_then(|token| tokens.holder(token)).ok_or_else(unknown)?;
+        check_rate(app, &holder.tenant)?;
         check_scope(&parts.method, parts.uri.path(), holder.scopes)?;
         Ok(Self { name: holder.tenant, is_operator: holder.scopes.operate })
+    }
+}
+
+/// Refuses requests beyond the limit of their tenant.
+fn check_rate(app: &Shared, tenant: &str) -> Result<(), Problem> {
+    match app.request_rate.allows(tenant, Instant::now()) {
+        true => Ok(()),
+        false => {
+            let limit = app.limits.requests_per_second;
+            let text = format!(
+                "tenant {tenant} makes more requests than the limit requests-per-second of {limit}: ask less often"
+            );
+            Err(Problem::new(Code::Busy, text))
+        }
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) async fn create(
     match known {
         Some((false, _)) => return Err(tenaz_cluster::Error::OtherJob(id).into()),
         Some((true, _)) => {}
-        None => admit(&app, &tenant, data_bytes).await?,
+        None => admit(&app, &tenant, data_bytes, spec.partitions).await?,
     }
     let planned = app.plans.get(&spec, &digest).await?;
     let card = JobCard {

@@ -120,6 +120,48 @@ fn a_token_is_good_for_its_scope_and_until_it_expires() {
 }
 
 #[test]
+fn limits_are_shown_and_say_which_they_are_when_they_are_reached() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment
+            .gateway_with(|settings| {
+                for limit in ["open-jobs-per-tenant=1", "partitions=2", "job-time=2s"] {
+                    settings.limits.set(limit).unwrap();
+                }
+            })
+            .await;
+        let mut request = shop(&["large"]);
+        let job = create(&gateway, &request).await;
+        let shown = gateway.get("/v1/limits").await.ok(200);
+        assert_eq!((&shown["tenant"], &shown["used"]["open-jobs-per-tenant"]), (&"public".into(), &1.into()));
+        let names: Vec<&str> = shown["limits"].as_array().unwrap().iter().flat_map(|l| l["name"].as_str()).collect();
+        assert!(names.contains(&"job-time") && names.contains(&"open-jobs-per-tenant"), "{names:?}");
+        let refused = gateway.post("/v1/jobs", &request).await.problem(429, "too_many_jobs");
+        assert!(refused["detail"].as_str().unwrap().contains("open-jobs-per-tenant is 1"), "{refused}");
+        request["partitions"] = 3.into();
+        let refused = gateway.post("/v1/jobs", &request).await.problem(413, "too_large");
+        assert!(refused["detail"].as_str().unwrap().contains("limit partitions of 2"), "{refused}");
+        eventually("the job is ended when its time is over", || async {
+            gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"] == "failed"
+        })
+        .await;
+        let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200).to_string();
+        assert!(state.contains("job_time") && state.contains("limit job-time of 2 s"), "{state}");
+        gateway.stop().await;
+        let slow = deployment.gateway_with(|settings| settings.limits.requests_per_second = 1).await;
+        let mut refused = slow.get("/v1/jobs").await;
+        for _ in 0..20 {
+            refused = slow.get("/v1/jobs").await;
+        }
+        let refused = refused.problem(503, "busy");
+        assert!(refused["detail"].as_str().unwrap().contains("requests-per-second of 1"), "{refused}");
+        assert_eq!(slow.get("/healthz").await.status, 200, "probes are not counted");
+        slow.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
 fn an_open_door_needs_tokens() {
     with_broker(async |deployment| {
         let link = deployment.link().await;
