@@ -12,11 +12,13 @@ pub mod functions;
 pub mod limits;
 mod machine_words;
 mod plan;
+mod stop;
 mod task;
 mod task_fault;
 mod workload;
 
 pub use error::Error;
 pub use plan::{Edge, JobPlan, PlannedQuery, ScanPlan, Stage, TRIM_ZEROS, describe, needs_quotes, split_queries};
+pub use stop::StopFlag;
 pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows, tight};
 pub use workload::{KindError, Query, Role, Table, Workload, bundled_names, parse_kind};

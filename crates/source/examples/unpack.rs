@@ -1,6 +1,7 @@
 //! How fast files become canonical CSV, each on a thread of its own: compare with `time zcat FILE > /dev/null`.
 //!
 //! `cargo run --release -p tenaz-source --example unpack -- a.csv.gz b.csv.gz`
+#![allow(clippy::print_stdout, reason = "an example speaks to whoever runs it")]
 
 use std::io::Read;
 use std::path::Path;

@@ -23,6 +23,7 @@
 
 mod average;
 mod bits;
+mod bounded;
 mod count;
 mod decimals;
 mod digest;
@@ -114,6 +115,7 @@ pub fn register(context: &SessionContext) {
         context.register_udaf(Arc::unwrap_or_clone(function));
     }
     windows::register(context);
+    bounded::register(context);
 }
 
 /// The single instance of the scalar subquery's guard.

@@ -31,6 +31,7 @@ use crate::outcome::{JobLeft, ReaderGone, stdout_failed};
 use crate::progress::JobBars;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
+use crate::secrets;
 use crate::stop;
 use crate::verdict::Verdict;
 
@@ -42,7 +43,7 @@ pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
     let started = Instant::now();
     let gateways = Arc::new(Gateways::new(Settings {
         urls: args.gateway.clone(),
-        token: args.token.clone(),
+        token: secrets::token(args.token.as_deref(), args.token_file.as_deref())?,
         patience: args.patience,
         parallel: usize::from(args.parallel),
         stop: stop::on_signal()?,
@@ -85,6 +86,7 @@ pub(crate) fn of_coffee(gateways: Vec<String>, data: PathBuf, out: PathBuf) -> S
         keep: false,
         output: OutputArgs { out: Some(out), output: None, format: None, accept_rejects: false, rows: 12 },
         token: None,
+        token_file: None,
         strict: false,
         compress: None,
         parallel: limits::DEFAULT_PARALLEL as u16,
