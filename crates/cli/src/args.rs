@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::reading_args::ReadingArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenaz_client::limits as client_limits;
+use tenaz_engine::{JobTime, NoTime, Workload};
 use tenaz_runtime::format::Format;
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
@@ -126,6 +127,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "Q1,Q2", value_delimiter = ',')]
     pub(crate) query: Vec<String>,
     #[command(flatten)]
+    pub(crate) time: TimeArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -160,6 +163,8 @@ pub(crate) struct SubmitArgs {
     /// Leave the job on the cluster after its answers were fetched, until it expires.
     #[arg(long)]
     pub(crate) keep: bool,
+    #[command(flatten)]
+    pub(crate) time: TimeArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// The token that the gateways ask for.
@@ -220,6 +225,8 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "COLUMN=TYPE,…")]
     pub(crate) types: Vec<String>,
     #[command(flatten)]
+    pub(crate) time: TimeArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -262,6 +269,25 @@ pub(crate) struct OutputArgs {
     pub(crate) rows: u64,
 }
 
+/// What `now()` is.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TimeArgs {
+    /// What now(), today() and their like are, such as 2025-06-30 or 2025-06-30T12:00:00Z [default: when the job begins].
+    #[arg(long, value_name = "TIME", env = "TENAZ_NOW", value_parser = time)]
+    pub(crate) now: Option<JobTime>,
+}
+
+impl TimeArgs {
+    /// Fixes the time of a job: as said here, else as its workload file says, else by the clock.
+    pub(crate) fn fix(&self, workload: &mut Workload) {
+        workload.time = Some(self.now.or(workload.time).unwrap_or_else(JobTime::of_clock));
+    }
+}
+
+fn time(text: &str) -> Result<JobTime, String> {
+    text.parse().map_err(|error: NoTime| error.to_string())
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
     /// Working threads [default: one per core].
@@ -292,6 +318,8 @@ pub(crate) struct ExplainArgs {
     /// Only these queries [default: all].
     #[arg(long, value_name = "Q1,Q2", value_delimiter = ',')]
     pub(crate) query: Vec<String>,
+    #[command(flatten)]
+    pub(crate) time: TimeArgs,
     /// How to show the stages.
     #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
     pub(crate) format: ExplainFormat,

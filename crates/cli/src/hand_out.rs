@@ -141,7 +141,7 @@ impl Target {
 /// A job's answers, and what is said about them.
 pub(crate) struct HandOut<'a> {
     pub(crate) job: &'a str,
-    pub(crate) workload: &'a str,
+    pub(crate) workload: &'a Workload,
     pub(crate) target: &'a Target,
     pub(crate) stream: Option<&'a RowStream>,
     pub(crate) bad: &'a BadRecords<'a>,

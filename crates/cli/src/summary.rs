@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use tenaz_core::FaultClass;
+use tenaz_engine::Workload;
 use tenaz_runtime::Outcome;
 
 /// The counts and fingerprints of a job, for programs.
@@ -12,6 +13,9 @@ use tenaz_runtime::Outcome;
 pub(crate) struct Summary {
     job: String,
     workload: String,
+    /// What `now()` was: `--now` with it gives the same answers again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<String>,
     queries: serde_json::Map<String, serde_json::Value>,
     /// Queries that could not be answered.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
@@ -44,7 +48,7 @@ struct TableSummary<'a> {
 }
 
 impl Summary {
-    pub(crate) fn new(job: &str, workload: &str, outcome: &Outcome) -> anyhow::Result<Self> {
+    pub(crate) fn new(job: &str, workload: &Workload, outcome: &Outcome) -> anyhow::Result<Self> {
         let mut queries = serde_json::Map::new();
         for answer in &outcome.answers {
             let summary = QuerySummary { rows: answer.rows, fingerprint: &answer.fingerprint, ordered: answer.ordered };
@@ -69,7 +73,8 @@ impl Summary {
         }
         Ok(Self {
             job: job.to_owned(),
-            workload: workload.to_owned(),
+            workload: workload.name.clone(),
+            now: workload.time.map(|time| time.to_string()),
             queries,
             failed,
             tables,

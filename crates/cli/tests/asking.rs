@@ -113,3 +113,59 @@ fn a_mistyped_option_is_no_question() {
     let answer = answer(&dir, &["-- how many\nSELECT count(*) AS n FROM orders"]);
     assert_eq!(answer, "n\n4\n");
 }
+
+#[test]
+fn the_time_of_a_job_is_fixed_and_told() {
+    let dir = data();
+    let question = "SELECT count(*) AS n, now() AS moment, current_timestamp AS same, localtimestamp AS local, current_date AS day, \
+                    today() AS today FROM orders WHERE day > now() - INTERVAL '60 days'";
+    let asked = |now: &str| answer(&dir, &[question, "--now", now]);
+    let head = "n,moment,same,local,day,today\n";
+    let time = "2025-04-15 12:00:00";
+    assert_eq!(
+        asked("2025-04-15T12:00:00Z"),
+        format!("{head}2,{time},{time},{time},2025-04-15,2025-04-15\n")
+    );
+    let midnight = "2025-04-16 00:00:00";
+    assert_eq!(
+        asked("2025-04-15T22:00:00-02:00"),
+        format!("{head}2,{midnight},{midnight},{midnight},2025-04-16,2025-04-16\n")
+    );
+    let wrong = tenaz(["sql", "--data", dir.path().to_str().unwrap(), "SELECT now()", "--now", "soon"]).must(2);
+    assert!(wrong.err.contains("\"soon\" is no time; write 2025-06-30"), "{}", wrong.err);
+}
+
+#[test]
+fn a_job_can_be_repeated_with_the_time_in_its_summary() {
+    let dir = data();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    let run = |out: &std::path::Path, more: &[&str]| {
+        let (data, out) = (dir.path().join("orders.csv"), out.to_str().unwrap().to_owned());
+        let question = "SELECT id, now() AS moment FROM orders";
+        tenaz([&["sql", "--data", data.to_str().unwrap(), question, "--out", &out], more].concat()).must(0);
+    };
+    run(&first, &[]);
+    let now = program::summary(&first)["now"].as_str().unwrap().to_owned();
+    assert!(now.ends_with('Z'), "{now}");
+    run(&second, &["--now", &now]);
+    assert_eq!(program::summary(&second)["now"], program::summary(&first)["now"]);
+    assert_eq!(std::fs::read(first.join("q1.csv")).unwrap(), std::fs::read(second.join("q1.csv")).unwrap());
+}
+
+#[test]
+fn a_workload_file_may_fix_the_time_and_the_command_overrules_it() {
+    let dir = data();
+    let workload = "name = \"shop\"\nnow = \"2025-01-31\"\n[[table]]\nname = \"cities\"\nfiles = \"cities.csv\"\ncolumns = [{ name = \"name\", type = \"text\" }, { name = \"country\", type = \"text\" }]\n[[query]]\nname = \"day\"\nsql = \"SELECT DISTINCT today() AS day FROM cities\"\n";
+    let file = dir.path().join("workload.toml");
+    std::fs::write(&file, workload).unwrap();
+    let (file, data) = (file.to_str().unwrap(), dir.path().to_str().unwrap());
+    let run = |more: &[&str]| {
+        let done = tenaz([&["run", file, "--data", data, "--format", "csv"], more].concat()).must(0);
+        done.text().to_owned()
+    };
+    assert_eq!(run(&[]), "day\n2025-01-31\n");
+    assert_eq!(run(&["--now", "2025-02-01"]), "day\n2025-02-01\n");
+    std::fs::write(dir.path().join("wrong.toml"), workload.replace("2025-01-31", "2025-31-01")).unwrap();
+    let wrong = dir.path().join("wrong.toml");
+    tenaz(["run", wrong.to_str().unwrap(), "--data", data]).must(1).says(&["wrong.toml:2:", "is no time"]);
+}

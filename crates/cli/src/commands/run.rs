@@ -21,7 +21,8 @@ use crate::verdict::Verdict;
 use crate::{progress, stop};
 
 pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
-    let workload = Workload::load(&args.workload)?.select(&args.query)?;
+    let mut workload = Workload::load(&args.workload)?.select(&args.query)?;
+    args.time.fix(&mut workload);
     let answered = answer(&workload, &args.data, &args.output, &args.engine, screen)?;
     tell_repairs(&workload, screen);
     answered.verdict.conclude(args.output.accept_rejects, screen)
@@ -82,7 +83,7 @@ pub(crate) fn answer(
     let outcome = outcome.map_err(why)?;
     let job = job_id();
     let stream = watcher.stream.as_ref();
-    let hand_out = HandOut { job: &job, workload: &workload.name, target: &target, stream, bad: &watcher.bad };
+    let hand_out = HandOut { job: &job, workload, target: &target, stream, bad: &watcher.bad };
     let verdict = hand_out.hand_out(&outcome, out, screen)?;
     let not_utf8 = outcome.tables.iter().any(|table| table.reasons.contains_key(NOT_UTF8));
     Ok(Answered { misfits: watcher.misfits.into_inner().unwrap_or_default(), not_utf8, verdict })

@@ -45,6 +45,7 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     }
     let mut workload = inferred.workload;
     workload.queries = queries;
+    args.time.fix(&mut workload);
     let answered = answer(&workload, &inferred.dir, &args.output, &args.engine, screen);
     tell_repairs(&workload, screen);
     match answered {

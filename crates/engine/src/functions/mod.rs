@@ -14,6 +14,7 @@
 //! | `median`, `percentile_cont`, `approx_*` | exact; the middle of whole numbers and decimals is a decimal |
 //! | `array_agg`, `string_agg`, `first_value`, `last_value`, `nth_value`, `any_value` | ties in their order are settled by the values; without an order, ascending by the values |
 //! | `sin` … `tanh`, `exp`, `ln`, `log`, `power`, `cbrt`, `sqrt` | floats, the same bits on every machine |
+//! | `now()`, `current_timestamp`, `localtimestamp`, `current_date`, `today()` | the time of the job, in UTC; a constant |
 //! | `nvl(a, b)` | as `coalesce(a, b)`, of any type |
 //! | `md5(text)`, `sha224(text)` … `sha512(text)`, `digest(text, 'sha256')` | digests as hexadecimal text |
 //! | `a / b`, `a * b` of decimals; `SIMILAR TO`; `LIKE … ESCAPE` | put in by the planner (`plan/exact.rs`) |
@@ -23,6 +24,7 @@
 
 mod average;
 mod bits;
+mod clock;
 mod count;
 mod decimals;
 mod digest;
@@ -58,6 +60,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 use datafusion::prelude::SessionContext;
+
+use crate::JobTime;
 
 pub(crate) use decimals::{divide, exact_scale, is_long_product, multiply};
 pub(crate) use kept::kept;
@@ -114,6 +118,13 @@ pub fn register(context: &SessionContext) {
         context.register_udaf(Arc::unwrap_or_clone(function));
     }
     windows::register(context);
+}
+
+/// Adds the functions that tell the time of the job, in place of those that ask a clock.
+pub(crate) fn register_time(context: &SessionContext, time: JobTime) {
+    for function in clock::all(time) {
+        context.register_udf(ScalarUDF::from(function));
+    }
 }
 
 /// The single instance of the scalar subquery's guard.

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use datafusion::logical_expr::ScalarUDFImpl;
 
-use super::{digest, math, text};
+use super::{clock, digest, math, text};
 
 /// DataFusion's functions that are so by nature: of texts, times, lists, whole numbers and decimals, and of floats as far as
 /// they only add, multiply, divide, round and take square roots, which every processor does alike. A test fails when
@@ -42,7 +42,7 @@ static OURS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
 
 /// Whether a scalar function of this name may be asked for.
 pub(crate) fn is_offered_scalar(name: &str) -> bool {
-    BY_NATURE.contains(&name) || OURS.contains(name)
+    BY_NATURE.contains(&name) || OURS.contains(name) || clock::is_clock(name)
 }
 
 #[cfg(test)]

@@ -37,8 +37,10 @@ pub(super) struct Case {
 /// Makes a job. Whatever can be wrong with workload and files is found before.
 pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) -> Result<Case> {
     let name = args.workload.as_deref().ok_or_else(|| Usage("which workload?".to_owned()))?;
-    let (workload, text) = Workload::load_with_text(name)?;
-    let workload = workload.select(&args.query)?;
+    let (workload, mut text) = Workload::load_with_text(name)?;
+    let mut workload = workload.select(&args.query)?;
+    args.time.fix(&mut workload);
+    text.now = workload.time.map(|time| time.to_string());
     let target = Target::new(&workload, &args.output)?;
     let plan = JobPlan::new(&workload)?;
     let tables = tables(args, &workload, &plan)?;
@@ -92,6 +94,10 @@ fn check_request(args: &SubmitArgs, job: &str, workload: &Workload) -> Result<()
     {
         let text = format!("job {job} asks workload {}, not {}", workload.name, named.name);
         return Err(Usage(text).into());
+    }
+    if let Some(now) = args.time.now.filter(|now| workload.time != Some(*now)) {
+        let had = workload.time.map_or_else(|| "no time of its own".to_owned(), |time| format!("now() = {time}"));
+        return Err(Usage(format!("job {job} has {had}, not {now}; leave --now out")).into());
     }
     let asked: Vec<&String> = workload.queries.iter().map(|query| &query.name).collect();
     if !args.query.is_empty() && !args.query.iter().eq(asked.iter().copied()) {

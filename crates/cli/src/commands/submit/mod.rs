@@ -23,7 +23,7 @@ use tenaz_core::TableLedger;
 use tenaz_engine::{EdgeInput, PlannedQuery};
 use tenaz_runtime::{Answer, Options, Outcome, RejectLine, TableReport, Workspace};
 
-use crate::args::{CompressArg, OutputArgs, SubmitArgs};
+use crate::args::{CompressArg, OutputArgs, SubmitArgs, TimeArgs};
 use crate::bad_records::BadRecords;
 use crate::fetch::{Fetcher, check};
 use crate::hand_out::HandOut;
@@ -83,6 +83,7 @@ pub(crate) fn of_coffee(gateways: Vec<String>, data: PathBuf, out: PathBuf) -> S
         cancel: None,
         detach: false,
         keep: false,
+        time: TimeArgs::default(),
         output: OutputArgs { out: Some(out), output: None, format: None, accept_rejects: false, rows: 12 },
         token: None,
         strict: false,
@@ -145,7 +146,7 @@ fn answer(
     }
     let hand_out = HandOut {
         job: &case.job,
-        workload: &case.workload.name,
+        workload: &case.workload,
         target: &case.target,
         stream: stream.as_deref(),
         bad: &bad,
