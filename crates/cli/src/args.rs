@@ -343,7 +343,7 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-fn format(text: &str) -> Result<Format, String> {
+pub(crate) fn format(text: &str) -> Result<Format, String> {
     Format::ALL.iter().copied().find(|f| f.name() == text).ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
         match text {

@@ -43,6 +43,9 @@ struct TableSummary<'a> {
     accepted: u64,
     rejected: u64,
     bytes: u64,
+    /// The rest of the files was not needed, and not read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     rejected_by_reason: &'a BTreeMap<String, u64>,
 }
@@ -67,6 +70,7 @@ impl Summary {
                 accepted: counts.accepted,
                 rejected: counts.rejected,
                 bytes: table.bytes,
+                partial: table.is_partial,
                 rejected_by_reason: &table.reasons,
             };
             tables.insert(table.name.clone(), serde_json::to_value(summary)?);
@@ -106,5 +110,9 @@ pub(crate) fn closing_lines(outcome: &Outcome) -> String {
         HumanBytes(bytes),
         HumanBytes((bytes as f64 / seconds.max(1e-9)) as u64),
     ));
+    let partial: Vec<&str> = outcome.tables.iter().filter(|t| t.is_partial).map(|t| t.name.as_str()).collect();
+    if !partial.is_empty() {
+        lines.push_str(&format!("\nof {} no more was read than the LIMIT needs", partial.join(", ")));
+    }
     lines
 }

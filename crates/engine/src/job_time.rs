@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
-use datafusion::arrow::temporal_conversions::{timestamp_us_to_datetime, MICROSECONDS_IN_DAY};
+use datafusion::arrow::temporal_conversions::{MICROSECONDS_IN_DAY, timestamp_us_to_datetime};
 
 /// A moment in UTC, to the microsecond. It is fixed when a job is made and travels with it, so that a question about "the last
 /// 30 days" has one answer, and can be asked again.

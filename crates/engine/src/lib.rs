@@ -19,6 +19,9 @@ mod workload;
 
 pub use error::Error;
 pub use job_time::{JobTime, NoTime};
-pub use plan::{Edge, JobPlan, PlannedQuery, ScanPlan, Stage, TRIM_ZEROS, describe, needs_quotes, split_queries};
+pub use plan::{
+    Edge, FileOrder, JobPlan, PlannedQuery, Purpose, ScanPlan, Stage, Statement, TRIM_ZEROS, describe, needs_quotes,
+    split_statements,
+};
 pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows, tight};
 pub use workload::{KindError, Query, Role, Table, Workload, bundled_names, parse_kind};

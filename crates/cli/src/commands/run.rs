@@ -14,6 +14,7 @@ use tenaz_runtime::{DataSet, Observer, Options, Progress, RejectLine};
 
 use crate::args::{EngineArgs, OutputArgs, RunArgs};
 use crate::bad_records::BadRecords;
+use crate::copies::Copies;
 use crate::hand_out::{HandOut, Target};
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
@@ -23,7 +24,7 @@ use crate::{progress, stop};
 pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
     let mut workload = Workload::load(&args.workload)?.select(&args.query)?;
     args.time.fix(&mut workload);
-    let answered = answer(&workload, &args.data, &args.output, &args.engine, screen)?;
+    let answered = answer(&workload, &args.data, &args.output, &Copies::default(), &args.engine, screen)?;
     tell_repairs(&workload, screen);
     answered.verdict.conclude(args.output.accept_rejects, screen)
 }
@@ -57,15 +58,17 @@ pub(crate) fn answer(
     workload: &Workload,
     data: &Path,
     output: &OutputArgs,
+    copies: &Copies,
     engine: &EngineArgs,
     screen: &Screen,
 ) -> Result<Answered> {
-    let target = Target::new(workload, output)?;
+    let target = Target::new(workload, output, copies)?;
     let plan = JobPlan::new(workload)?;
     let data = DataSet::find(data, workload, &plan)?;
     let files = (0..workload.tables.len()).flat_map(|table| data.files(table));
-    target.spare(workload, files.map(|file| file.path.as_path()))?;
+    target.spare(workload, copies, files.map(|file| file.path.as_path()))?;
     let out = target.prepare()?;
+    copies.prepare()?;
     let stop = stop::on_signal()?;
     let progress = Progress::new(workload.tables.len());
     let watcher = Watcher {
@@ -83,7 +86,7 @@ pub(crate) fn answer(
     let outcome = outcome.map_err(why)?;
     let job = job_id();
     let stream = watcher.stream.as_ref();
-    let hand_out = HandOut { job: &job, workload, target: &target, stream, bad: &watcher.bad };
+    let hand_out = HandOut { job: &job, workload, target: &target, copies, stream, bad: &watcher.bad };
     let verdict = hand_out.hand_out(&outcome, out, screen)?;
     let not_utf8 = outcome.tables.iter().any(|table| table.reasons.contains_key(NOT_UTF8));
     Ok(Answered { misfits: watcher.misfits.into_inner().unwrap_or_default(), not_utf8, verdict })

@@ -10,12 +10,13 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use indicatif::{HumanBytes, HumanCount};
 use tenaz_engine::limits::MAX_SQL_BYTES;
-use tenaz_engine::split_queries;
+use tenaz_engine::split_statements;
 use tenaz_infer::{Inferred, infer, overrule};
 use tenaz_runtime::format::Format;
 
 use super::run::{Misfits, answer, tell_repairs};
 use crate::args::SqlArgs;
+use crate::copies::Copies;
 use crate::outcome::stdout_failed;
 use crate::screen::Screen;
 use crate::statements::{in_plain_sql, with_values};
@@ -35,18 +36,19 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     for note in &inferred.notes {
         screen.say(&format!("note: {note}"));
     }
-    let mut queries = match &text {
-        Some((origin, text)) => split_queries(origin, text)?,
+    let mut statements = match &text {
+        Some((origin, text)) => split_statements(origin, text)?,
         None => Vec::new(),
     };
-    in_plain_sql(&mut queries, &inferred)?;
-    if queries.is_empty() {
+    if statements.is_empty() {
         return list(&inferred, args.output.format, screen);
     }
+    args.time.fix(&mut inferred.workload);
+    in_plain_sql(&mut statements, &inferred)?;
+    let copies = Copies::of(&statements)?;
     let mut workload = inferred.workload;
-    workload.queries = queries;
-    args.time.fix(&mut workload);
-    let answered = answer(&workload, &inferred.dir, &args.output, &args.engine, screen);
+    workload.queries = statements.into_iter().map(|statement| statement.query).collect();
+    let answered = answer(&workload, &inferred.dir, &args.output, &copies, &args.engine, screen);
     tell_repairs(&workload, screen);
     match answered {
         Ok(answered) => {

@@ -7,8 +7,8 @@ use toml::Spanned;
 
 use super::file::{ColumnEntry, QueryEntry, TableEntry, WorkloadFile};
 use super::{Query, Role, Table, Workload, parse_kind};
-use crate::{Error, JobTime, NoTime};
 use crate::limits::{MAX_COLUMNS, MAX_NAME};
+use crate::{Error, JobTime, NoTime};
 use tenaz_words::nearest;
 
 type ReadSql<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
@@ -57,7 +57,8 @@ impl Here<'_> {
     }
 
     fn time(&self, now: &Spanned<String>) -> Result<JobTime, Error> {
-        let wrong = |_| self.wrong(now.span(), format!("{:?} is no time", now.get_ref()), "write \"2025-06-30T12:00:00Z\"");
+        let wrong =
+            |_| self.wrong(now.span(), format!("{:?} is no time", now.get_ref()), "write \"2025-06-30T12:00:00Z\"");
         now.get_ref().parse().map_err(|error: NoTime| wrong(error))
     }
 

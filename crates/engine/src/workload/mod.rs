@@ -14,8 +14,8 @@ use tenaz_core::WorkloadText;
 use tenaz_csv::{Header, Layout};
 use tenaz_source::{Dialect, FileFormat};
 
-use crate::{Error, JobTime, NoTime};
 use crate::limits::MAX_SQL_BYTES;
+use crate::{Error, JobTime, NoTime};
 use tenaz_words::nearest;
 
 pub use kind::{KindError, parse_kind};
@@ -143,7 +143,10 @@ impl Workload {
         if let Some(found) = bundled::BUNDLED.iter().find(|b| b.name == name_or_path) {
             let file = format!("{}/workload.toml", found.name);
             let workload = check::parse(&file, found.toml, &|name| found.read(name).map(|text| keep(name, text)))?;
-            return Ok((workload, WorkloadText { file, toml: found.toml.to_owned(), sql: sql.into_inner(), now: None }));
+            return Ok((
+                workload,
+                WorkloadText { file, toml: found.toml.to_owned(), sql: sql.into_inner(), now: None },
+            ));
         }
         // Whatever is wrong with the name is said by `load`.
         let workload = Self::load(name_or_path)?;

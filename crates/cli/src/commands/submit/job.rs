@@ -13,6 +13,7 @@ use tenaz_runtime::DataSet;
 
 use super::background::Background;
 use crate::args::SubmitArgs;
+use crate::copies::Copies;
 use crate::hand_out::Target;
 use crate::out_dir::OutDir;
 use crate::outcome::Usage;
@@ -41,11 +42,15 @@ pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) 
     let mut workload = workload.select(&args.query)?;
     args.time.fix(&mut workload);
     text.now = workload.time.map(|time| time.to_string());
-    let target = Target::new(&workload, &args.output)?;
+    let target = Target::new(&workload, &args.output, &Copies::default())?;
     let plan = JobPlan::new(&workload)?;
     let tables = tables(args, &workload, &plan)?;
     check_headers(&tables)?;
-    target.spare(&workload, tables.iter().flat_map(|table| &table.files).map(|file| file.path.as_path()))?;
+    target.spare(
+        &workload,
+        &Copies::default(),
+        tables.iter().flat_map(|table| &table.files).map(|file| file.path.as_path()),
+    )?;
     let out = if args.detach { None } else { target.prepare()? };
     let files = manifest(&tables)?;
     let asks_all = args.query.is_empty();
@@ -76,7 +81,7 @@ pub(super) fn resumed(args: &SubmitArgs, gateways: &Arc<Gateways>, job: &str) ->
     let spec = &found.spec;
     let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
     check_request(args, job, &workload)?;
-    let target = Target::new(&workload, &args.output)?;
+    let target = Target::new(&workload, &args.output, &Copies::default())?;
     let plan = JobPlan::new(&workload)?;
     let upload = match found.state {
         State::Done => None,

@@ -25,6 +25,7 @@ use tenaz_runtime::{Answer, Options, Outcome, RejectLine, TableReport, Workspace
 
 use crate::args::{CompressArg, OutputArgs, SubmitArgs, TimeArgs};
 use crate::bad_records::BadRecords;
+use crate::copies::Copies;
 use crate::fetch::{Fetcher, check};
 use crate::hand_out::HandOut;
 use crate::outcome::{JobLeft, ReaderGone, stdout_failed};
@@ -148,6 +149,7 @@ fn answer(
         job: &case.job,
         workload: &case.workload,
         target: &case.target,
+        copies: &Copies::default(),
         stream: stream.as_deref(),
         bad: &bad,
     };
@@ -202,7 +204,7 @@ fn tables(case: &Case, results: &Results) -> Result<Vec<TableReport>> {
         }
         let files: Vec<u64> = case.files.iter().filter(|f| f.table == table.name).map(|f| f.bytes).collect();
         let bytes = if files.is_empty() { table.bytes } else { files.iter().sum() };
-        Ok(TableReport { name: table.name.clone(), counts, bytes, reasons: table.reasons.clone() })
+        Ok(TableReport { name: table.name.clone(), counts, bytes, is_partial: false, reasons: table.reasons.clone() })
     };
     results.tables.iter().map(report).collect()
 }
