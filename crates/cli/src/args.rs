@@ -206,7 +206,7 @@ pub(crate) enum CompressArg {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tenaz sql --data exports\n  tenaz sql --data exports \"SELECT city, count(*) AS n FROM customers GROUP BY city ORDER BY n DESC\"\n  tenaz sql --data exports --file questions.sql --out results\n  echo \"SELECT * FROM orders LIMIT 5\" | tenaz sql --data exports --format csv\n  tenaz sql --data exports --types zip=text,orders.price='decimal(12,2)' \"SELECT sum(price) FROM orders\"\n\nEvery CSV file is a table (orders.csv is orders), and so is every folder of files of the same shape. Delimiter, header,\nnames and types are guessed from a sample; --types overrules. Several queries, separated by ; are answered in one pass;\na comment in front, `-- name: best_sellers`, names a query. SHOW TABLES, DESCRIBE t and SUMMARIZE t are queries, too."
+    after_help = "Examples:\n  tenaz sql --data exports\n  tenaz sql --data exports \"SELECT city, count(*) AS n FROM customers GROUP BY city ORDER BY n DESC\"\n  tenaz sql --data exports --file questions.sql --out results\n  echo \"SELECT * FROM orders LIMIT 5\" | tenaz sql --data exports --format csv\n  tenaz sql --data exports --types zip=text,orders.price='decimal(12,2)' \"SELECT sum(price) FROM orders\"\n  tenaz sql --data exports --gateway http://localhost:8080 \"SELECT count(*) FROM orders\"\n\nEvery CSV file is a table (orders.csv is orders), and so is every folder of files of the same shape. Delimiter, header,\nnames and types are guessed from a sample; --types overrules. Several queries, separated by ; are answered in one pass;\na comment in front, `-- name: best_sellers`, names a query. SHOW TABLES, DESCRIBE t, SUMMARIZE t, EXPLAIN SELECT …\nand COPY (SELECT …) TO 'file.csv' are queries, too; CREATE VIEW v AS … is for those behind it. now() is fixed for a job (--now)."
 )]
 pub(crate) struct SqlArgs {
     /// The query, or several separated by `;`; `-` reads standard input.
@@ -230,6 +230,12 @@ pub(crate) struct SqlArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Ask on a cluster: its gateways, http://HOST:PORT.
+    #[arg(long, value_name = "URL,URL", value_delimiter = ',')]
+    pub(crate) gateway: Vec<String>,
+    /// The token that the gateways ask for.
+    #[arg(long, value_name = "TOKEN", env = "TENAZ_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 }
@@ -250,17 +256,20 @@ pub(crate) struct InitArgs {
     pub(crate) reading: ReadingArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct OutputArgs {
     /// Write answers, summary.json and rejects.csv into this directory instead of to standard output.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the only answer to this file; its ending says the format: .csv, .tsv, .json, .ndjson, .md, .arrow.
+    /// Write the only answer to this file; its ending says the format: .csv, .tsv, .json, .ndjson, .md, .arrow, .arrows (a stream).
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "out")]
     pub(crate) output: Option<PathBuf>,
     /// The format of the answers [default: table on standard output, csv in a directory].
     #[arg(long, value_name = "FORMAT", env = "TENAZ_FORMAT", value_parser = format)]
     pub(crate) format: Option<Format>,
+    /// Show answers of two columns, of which the second is a number, as bars.
+    #[arg(long, conflicts_with_all = ["format", "out", "output"])]
+    pub(crate) chart: bool,
     /// Bad records are no failure, however many there are [default: exit code 1 if more than 1 % of a table is rejected].
     #[arg(long, env = "TENAZ_ACCEPT_REJECTS", hide_env_values = true)]
     pub(crate) accept_rejects: bool,
@@ -388,7 +397,7 @@ fn chunk_size(text: &str) -> Result<usize, String> {
 }
 
 /// A chunk that gateways take.
-fn sent_chunk_size(text: &str) -> Result<usize, String> {
+pub(crate) fn sent_chunk_size(text: &str) -> Result<usize, String> {
     match size(text)? {
         n if (client_limits::MIN_CHUNK_BYTES..=client_limits::MAX_CHUNK_BYTES).contains(&n) => Ok(n),
         _ => Err("a chunk that is sent has from 1K to 8M".to_owned()),

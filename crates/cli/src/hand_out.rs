@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use indicatif::HumanCount;
 use tenaz_engine::{EdgeInput, Workload};
-use tenaz_runtime::format::{Format, RowWriter, TableWriter};
+use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
 use tenaz_runtime::{Answer, Outcome, reject_schema};
 
 use crate::args::OutputArgs;
@@ -65,13 +65,13 @@ impl Target {
         if left == 0 {
             return Ok(Self::Elsewhere);
         }
-        let format = args.format.unwrap_or(Format::Table);
+        let format = args.format.unwrap_or(if args.chart { Format::Chart } else { Format::Table });
         if format.is_binary() && stdout().is_terminal() {
             let text = format!("{} is not for a terminal; add --out DIR or redirect standard output", format.name());
             return Err(Usage(text).into());
         }
         match format {
-            Format::Table | Format::Markdown => Ok(Self::Screen(format, args.rows)),
+            Format::Table | Format::Markdown | Format::Chart => Ok(Self::Screen(format, args.rows)),
             _ if workload.queries.len() == 1 => Ok(Self::Stream(format)),
             _ if left == 1 => {
                 let text = "a query beside COPY statements is shown as a table, or goes to a directory with --out";
@@ -224,6 +224,7 @@ impl HandOut<'_> {
                 writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
                 match format {
                     Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
+                    Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
                     _ => {
                         writeln!(out)?;
                         write_answer(answer, &mut *format.writer(&mut out))?;
@@ -250,6 +251,7 @@ pub(crate) fn format_by_ending(file: &Path, format: Option<Format>) -> Result<Fo
     let by_ending = Format::ALL.iter().copied().find(|format| match *format {
         Format::Markdown => ending == "md" || ending == "markdown",
         Format::Table => ending == "txt",
+        Format::Chart => false,
         Format::Ndjson => ending == "ndjson" || ending == "jsonl",
         format => ending == format.name(),
     });

@@ -221,3 +221,39 @@ fn a_question_can_be_explained() {
     assert!(text.starts_with("plan\nread orders once for stage 0\n"), "{text}");
     assert!(text.contains("=> rows of q1"), "{text}");
 }
+
+#[test]
+fn dirty_columns_are_read_as_far_as_they_can_be() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("t.csv"), "n,d\n1,31/12/2025\n2,2025-11-30\n3,soon\n4, 01/02/2025 \n5,\n6,12\n")
+        .unwrap();
+    let question = "SELECT n, try_to_date(d, '%d/%m/%Y', '%Y-%m-%d') AS day, try_to_timestamp(d, '%Y-%m-%d') AS moment, \
+                    try_to_date(d) AS plain, TRY_CAST(d AS INT) AS number FROM t ORDER BY n";
+    let expected = "n,day,moment,plain,number\n1,2025-12-31,,,\n2,2025-11-30,2025-11-30 00:00:00,2025-11-30,\n3,,,,\n\
+                    4,2025-02-01,,,\n5,,,,\n6,,,,12\n";
+    assert_eq!(answer(&dir, &["--types", "d=text", question]), expected);
+    let wrong = tenaz(["-q", "sql", "--data", dir.path().to_str().unwrap(), "SELECT try_to_date(n) FROM t"]).must(1);
+    wrong.says(&["try_to_date takes a text and formats"]);
+}
+
+#[test]
+fn an_answer_of_two_columns_is_drawn_as_bars() {
+    let dir = data();
+    let question = "SELECT city, count(*) AS n FROM orders GROUP BY city ORDER BY n DESC, city";
+    let data = dir.path().to_str().unwrap();
+    let done = tenaz(["-q", "sql", "--data", data, "--chart", question]).must(0);
+    let bars: Vec<usize> = done.text().lines().map(|line| line.matches('█').count()).filter(|bar| *bar > 0).collect();
+    assert_eq!(bars, [60, 30, 30], "{}", done.text());
+    let wrong = tenaz(["-q", "sql", "--data", data, "--chart", "SELECT city FROM orders"]).must(1);
+    wrong.says(&["a chart needs an answer of two columns"]);
+}
+
+#[test]
+fn arrow_goes_through_a_pipe_as_a_stream() {
+    let dir = data();
+    let done =
+        tenaz(["-q", "sql", "--data", dir.path().to_str().unwrap(), "--format", "arrows", "SELECT id FROM orders"])
+            .must(0);
+    let read = datafusion::arrow::ipc::reader::StreamReader::try_new(&done.out[..], None).unwrap();
+    assert_eq!(read.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 4);
+}

@@ -15,6 +15,7 @@
 //! | `array_agg`, `string_agg`, `first_value`, `last_value`, `nth_value`, `any_value` | ties in their order are settled by the values; without an order, ascending by the values |
 //! | `sin` … `tanh`, `exp`, `ln`, `log`, `power`, `cbrt`, `sqrt` | floats, the same bits on every machine |
 //! | `now()`, `current_timestamp`, `localtimestamp`, `current_date`, `today()` | the time of the job, in UTC; a constant |
+//! | `try_to_date(text, '%d/%m/%Y', …)`, `try_to_timestamp(text, …)` | in the first format that fits; null where none does |
 //! | `nvl(a, b)` | as `coalesce(a, b)`, of any type |
 //! | `md5(text)`, `sha224(text)` … `sha512(text)`, `digest(text, 'sha256')` | digests as hexadecimal text |
 //! | `a / b`, `a * b` of decimals; `SIMILAR TO`; `LIKE … ESCAPE` | put in by the planner (`plan/exact.rs`) |
@@ -36,6 +37,7 @@ mod extreme;
 mod far_times;
 mod float_sum;
 mod kept;
+mod lenient;
 mod lone_value;
 mod math;
 mod moments;
@@ -111,6 +113,9 @@ pub fn register(context: &SessionContext) {
         context.register_udf(ScalarUDF::from(function));
     }
     context.register_udf(ScalarUDF::from(nvl::Nvl::new()));
+    for function in lenient::all() {
+        context.register_udf(ScalarUDF::from(function));
+    }
     for function in digest::all() {
         context.register_udf(ScalarUDF::from(function));
     }

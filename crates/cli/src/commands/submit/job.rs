@@ -8,6 +8,7 @@ use tenaz_client::api::{FileEntry, Job, NewJob, Results, State};
 use tenaz_client::{
     Error, Gateways, SourceFile, TableFiles, Wanted, check_headers, check_manifest, manifest, random_key,
 };
+use tenaz_core::WorkloadText;
 use tenaz_engine::{JobPlan, Workload};
 use tenaz_runtime::DataSet;
 
@@ -25,6 +26,7 @@ pub(super) struct Case {
     pub(super) workload: Workload,
     pub(super) plan: JobPlan,
     pub(super) target: Target,
+    pub(super) copies: Copies,
     pub(super) out: Option<OutDir>,
     pub(super) chunk_bytes: u64,
     /// The files that the job is made of.
@@ -38,20 +40,29 @@ pub(super) struct Case {
 /// Makes a job. Whatever can be wrong with workload and files is found before.
 pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) -> Result<Case> {
     let name = args.workload.as_deref().ok_or_else(|| Usage("which workload?".to_owned()))?;
-    let (workload, mut text) = Workload::load_with_text(name)?;
-    let mut workload = workload.select(&args.query)?;
+    let (workload, text) = Workload::load_with_text(name)?;
+    let workload = workload.select(&args.query)?;
+    of_workload(args, workload, text, Copies::default(), gateways, screen)
+}
+
+/// The same for a workload and its text.
+pub(super) fn of_workload(
+    args: &SubmitArgs,
+    mut workload: Workload,
+    mut text: WorkloadText,
+    copies: Copies,
+    gateways: &Arc<Gateways>,
+    screen: &Screen,
+) -> Result<Case> {
     args.time.fix(&mut workload);
     text.now = workload.time.map(|time| time.to_string());
-    let target = Target::new(&workload, &args.output, &Copies::default())?;
+    let target = Target::new(&workload, &args.output, &copies)?;
     let plan = JobPlan::new(&workload)?;
     let tables = tables(args, &workload, &plan)?;
     check_headers(&tables)?;
-    target.spare(
-        &workload,
-        &Copies::default(),
-        tables.iter().flat_map(|table| &table.files).map(|file| file.path.as_path()),
-    )?;
+    target.spare(&workload, &copies, tables.iter().flat_map(|table| &table.files).map(|file| file.path.as_path()))?;
     let out = if args.detach { None } else { target.prepare()? };
+    copies.prepare()?;
     let files = manifest(&tables)?;
     let asks_all = args.query.is_empty();
     let data_bytes = tables.iter().map(TableFiles::bytes).sum();
@@ -70,7 +81,7 @@ pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) 
     let tables = in_order(tables, &made.tables, gateways)?;
     let upload = tables.into_iter().map(|table| Wanted { table, missing: None }).collect();
     let (job, chunk_bytes) = (made.job, made.chunk_bytes);
-    Ok(Case { job, workload, plan, target, out, chunk_bytes, files, upload: Some(upload), results: None })
+    Ok(Case { job, workload, plan, target, copies, out, chunk_bytes, files, upload: Some(upload), results: None })
 }
 
 /// A job that somebody, somewhere, has begun. What it asks is known to the gateway.
@@ -89,7 +100,8 @@ pub(super) fn resumed(args: &SubmitArgs, gateways: &Arc<Gateways>, job: &str) ->
     };
     let out = if args.detach { None } else { target.prepare()? };
     let (chunk_bytes, files) = (found.chunk_bytes, found.spec.files);
-    Ok(Case { job: job.to_owned(), workload, plan, target, out, chunk_bytes, files, upload, results: found.results })
+    let (copies, results) = (Copies::default(), found.results);
+    Ok(Case { job: job.to_owned(), workload, plan, target, copies, out, chunk_bytes, files, upload, results })
 }
 
 /// Whoever repeats the whole command with --resume must not get another answer than the command says.
