@@ -222,6 +222,7 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
     /// Types of columns, where the guess is wrong: int, decimal(P,S), float, timestamp, date, bool or text; `*` is every column.
+    /// Behind a colon, how values are written: date:%d.%m.%Y, timestamp:%s, decimal(12,2):comma, bool:ja/nein.
     #[arg(long, value_name = "COLUMN=TYPE,…")]
     pub(crate) types: Vec<String>,
     #[command(flatten)]

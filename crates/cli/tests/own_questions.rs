@@ -92,7 +92,7 @@ fn windows_unions_subqueries_and_ctes_are_answered() {
     let sql = "WITH ranked AS (SELECT order_id, product, row_number() OVER (PARTITION BY product ORDER BY placed_at) AS n FROM orders)
         SELECT order_id, n FROM ranked WHERE product = (SELECT max(code) FROM products)
         UNION ALL SELECT id, 0 FROM customers WHERE zip LIKE '0%' ORDER BY 1";
-    assert_eq!(answer(&shop, sql, &[]), "order_id,n\n2,1\n3,2\n10,0\n");
+    assert_eq!(answer(&shop, sql, &[]), "Order ID,n\n2,1\n3,2\n10,0\n");
 }
 
 #[test]

@@ -69,8 +69,10 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("table", "columns_by_name", "columns_by_name = true", "columns_by_name = false"),
     ("table", "drop_repeated_headers", "delimiter = \",\"", "delimiter = \",\"\ndrop_repeated_headers = true"),
     ("table", "drop_totals", "delimiter = \",\"", "delimiter = \",\"\ndrop_totals = true"),
+    ("table", "drop_unlabelled", "delimiter = \",\"", "delimiter = \",\"\ndrop_unlabelled = true"),
     ("table", "ruled", "delimiter = \",\"", "delimiter = \",\"\nruled = true"),
     ("table", "framed", "delimiter = \",\"", "delimiter = \",\"\nframed = true"),
+    ("table", "doubled_delimiter", "delimiter = \",\"", "delimiter = \",\"\ndoubled_delimiter = true"),
     ("table", "lenient", "delimiter = \",\"", "delimiter = \",\"\nlenient = true"),
     (
         "table",
@@ -90,6 +92,8 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("column", "decimal_mark", "float_text = false", "float_text = false, decimal_mark = \",\""),
     ("column", "group_mark", "float_text = false", "float_text = false, group_mark = \",\""),
     ("column", "date_order", "float_text = false", "float_text = false, date_order = \"dmy\""),
+    ("column", "date_format", "float_text = false", "float_text = false, date_format = \"%d.%m.%Y\""),
+    ("column", "formulas", "float_text = false", "float_text = false, formulas = true"),
     ("query", "name", "name = \"all\"", "name = \"every\""),
     ("query", "title", "title = \"All sales\"", "title = \"Every sale\""),
     (
@@ -151,7 +155,7 @@ fn prepared() -> tempfile::TempDir {
     std::fs::create_dir(&data).unwrap();
     // Every way of writing is there once, so that saying it makes a difference.
     let sales = "paid,n\ny,1\nn,2\ny,3.0\nn,\ny,4\nj,5\n\\y,6\n\"y\", 7\ny, \"8\"\ny,9\ry,10\npaid,n\ny\n\
-                 y,\"1,500\"\ny,1.2.2025\n-----\n,y,11,\nTotal,30\n";
+                 y,\"1,500\"\ny,1.2.2025\n-----\n,y,11,\n,12\ny,,14\ny,=\"13\"\nTotal,30\n";
     for (name, text) in [
         ("sales.csv", sales),
         ("sales-2.csv", "paid,n\nn,1\n"),

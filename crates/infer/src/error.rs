@@ -9,7 +9,7 @@ pub enum Error {
     #[error("there is no directory {}", .0.display())]
     NoDirectory(PathBuf),
     /// There is nothing to ask questions about.
-    #[error("there are no CSV files in {}: files are looked for by their endings .csv, .tsv and .tab, also compressed (.csv.gz)", .0.display())]
+    #[error("there are no CSV files in {}: files are looked for by their endings .csv, .tsv, .tab and .psv, also compressed (.csv.gz)", .0.display())]
     NoFiles(PathBuf),
     /// There are CSV files, but none can be used.
     #[error("no CSV file in {} can be used: {}", .dir.display(), .notes.join("; "))]

@@ -4,12 +4,14 @@ use std::collections::BTreeSet;
 
 use tenaz_csv::{Column, Kind};
 use tenaz_engine::parse_kind;
-use tenaz_source::NumberForm;
+use tenaz_source::{NumberForm, currency_writes_day_first, formula_text};
 
+use crate::misfits::{MISFIT_SHARE, MISFITS_AMONG, Misfits};
+use crate::nulls::NULLS;
 use crate::spelling::Spellings;
 
-/// Spellings of null that exports use besides the empty field. They count only in columns that are something else than text.
-const NULLS: [&str; 12] = ["NULL", "null", "Null", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "None", "none", "\\N"];
+/// A point between groups of digits.
+const POINT_GROUPS: NumberForm = NumberForm { decimal: b',', group: Some(b'.') };
 
 /// Digits that a decimal column has at least, and how many more than were seen: later records may hold larger numbers.
 const MIN_PRECISION: usize = 15;
@@ -19,11 +21,8 @@ const MAX_PRECISION: usize = 38;
 /// Values of a column that are kept for a second look.
 const ODD_VALUES: usize = 2_000;
 
-/// Values that are no numbers and are kept to be shown; a column of which these many at least are numbers, and at most one in
-/// so many is not, is said to be text because of a few values.
+/// Values that are no numbers and are kept to be shown.
 const MISFITS_KEPT: usize = 8;
-const MISFITS_AMONG: u64 = 20;
-const MISFIT_SHARE: u64 = 20;
 
 /// Longer values are no numbers, dates or truth values.
 const MAX_VALUE_BYTES: usize = 64;
@@ -54,6 +53,18 @@ pub(crate) struct Evidence {
     plain_numbers: u64,
     /// Values that are not, the first few of them.
     no_numbers: Vec<Box<str>>,
+    /// Numbers with a point, and those of them in which it may stand between groups of digits: `1.234`.
+    points: u64,
+    points_as_groups: u64,
+    /// Such a number.
+    grouped_example: Option<Box<str>>,
+    /// Values such as `1E5`, which may be numbers or codes, and the first of them.
+    exponent_codes: u64,
+    exponent_example: Option<Box<str>>,
+    /// The first text in a formula: `="00123"`.
+    formula: Option<Box<str>>,
+    /// Whether a currency was seen in whose countries the day comes before the month.
+    day_first: Option<bool>,
 }
 
 /// Values that could not be kept, as each spelling that all of them allow reads them.
@@ -95,19 +106,6 @@ impl NotKept {
     }
 }
 
-/// Values because of which a column is text, although nearly all others are numbers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Misfits {
-    /// How many.
-    pub(crate) count: u64,
-    /// Of how many values.
-    pub(crate) of: u64,
-    /// Unlike ones, the first few.
-    pub(crate) examples: Vec<String>,
-    /// The type that the other values have.
-    pub(crate) kind: Kind,
-}
-
 /// The numbers seen so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seen {
@@ -143,6 +141,13 @@ impl Default for Evidence {
             not_kept: NotKept::default(),
             plain_numbers: 0,
             no_numbers: Vec::new(),
+            points: 0,
+            points_as_groups: 0,
+            grouped_example: None,
+            exponent_codes: 0,
+            exponent_example: None,
+            formula: None,
+            day_first: None,
         }
     }
 }
@@ -166,6 +171,9 @@ impl Evidence {
         self.dates = self.dates && short && Kind::Date.check(text).is_ok();
         self.times = self.times && short && Kind::Timestamp.check(text).is_ok();
         let is_number = short && self.seen.add(text);
+        if short {
+            self.look_closer(text, is_number);
+        }
         self.numbers = self.numbers && is_number;
         self.plain_numbers += u64::from(is_number);
         if !is_number && self.no_numbers.len() < MISFITS_KEPT && !self.no_numbers.iter().any(|known| **known == *text) {
@@ -178,6 +186,59 @@ impl Evidence {
             self.odd_seen += 1;
             self.keep(text);
         }
+    }
+
+    /// What else a short value shows.
+    fn look_closer(&mut self, text: &str, is_number: bool) {
+        if is_number && text.contains('.') {
+            self.points += 1;
+            if POINT_GROUPS.plain(text).is_some() {
+                self.points_as_groups += 1;
+                self.grouped_example.get_or_insert_with(|| text.into());
+            }
+        }
+        if is_exponent_code(text) {
+            self.exponent_codes += 1;
+            self.exponent_example.get_or_insert_with(|| text.into());
+        }
+        if formula_text(text).is_some() {
+            self.formula.get_or_insert_with(|| text.into());
+        }
+        if !is_number && self.day_first.is_none() {
+            self.day_first = currency_writes_day_first(text);
+        }
+    }
+
+    /// A number in which the point may stand between groups of digits, if it may in all of them: `1.234`.
+    pub(crate) fn points_between_groups(&self) -> Option<&str> {
+        let is_open = self.numbers && self.points > 0 && self.points == self.points_as_groups;
+        self.grouped_example.as_deref().filter(|_| is_open)
+    }
+
+    /// Whether the point certainly stands before decimals.
+    pub(crate) fn proves_decimal_point(&self) -> bool {
+        self.numbers && self.points > self.points_as_groups
+    }
+
+    /// `1E5`, if the column is text only because of such values.
+    pub(crate) fn exponent_code(&self) -> Option<&str> {
+        let is_all = self.plain_numbers + self.exponent_codes == self.values;
+        self.exponent_example.as_deref().filter(|_| is_all)
+    }
+
+    /// `="00123"`.
+    pub(crate) fn formula(&self) -> Option<&str> {
+        self.formula.as_deref()
+    }
+
+    /// Whether a currency speaks for dates that begin with the day, or against them.
+    pub(crate) fn day_first(&self) -> Option<bool> {
+        self.day_first
+    }
+
+    /// The first values that were kept, whatever the column is.
+    pub(crate) fn kept(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.odd.iter().map(|text| &**text)
     }
 
     /// Keeps a value for the second look. What does not fit any more is looked at right away, unless plain types still do.
@@ -217,7 +278,8 @@ impl Evidence {
             count,
             of: self.values,
             examples: self.no_numbers.iter().take(3).map(|text| text.to_string()).collect(),
-            kind,
+            kind: Some(kind),
+            what: "number",
         })
     }
 
@@ -291,6 +353,13 @@ impl Evidence {
     }
 }
 
+/// Whether a text is digits, an E and digits: a number or the code of an article. Programs that write numbers so write a point or
+/// a sign, too: `1.0E5`, `1e+05`.
+fn is_exponent_code(text: &str) -> bool {
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once(['e', 'E']).is_some_and(|(one, other)| all_digits(one) && all_digits(other))
+}
+
 impl Seen {
     /// Takes all numbers of another one into account.
     pub(crate) fn extend(&mut self, other: &Self) {
@@ -320,7 +389,7 @@ impl Seen {
         if !all_digits(whole) || !all_digits(behind) || whole.len() + behind.len() == 0 || is_code {
             return false;
         }
-        if exponent.is_some() && Kind::Float.check(text).is_err() {
+        if exponent.is_some() && (Kind::Float.check(text).is_err() || is_exponent_code(text)) {
             return false;
         }
         self.whole = self.whole.max(whole.len());
@@ -382,7 +451,9 @@ mod tests {
             (&["79.515", "38.0"], "decimal(15,3)"),
             (&["123456789012.25"], "decimal(20,2)"),
             (&[".5", "5."], "decimal(15,1)"),
-            (&["1", "1e5"], "float"),
+            (&["1", "1e+5"], "float"),
+            (&["1", "1.0E5"], "float"),
+            (&["1", "1e5"], "text"),
             (&["-5.5E-17", "0.25"], "float"),
             (&["1e999"], "text"),
             (&["2024-01-31", "1999-12-01"], "date"),
@@ -456,7 +527,7 @@ mod tests {
             (misfits.count, misfits.of, misfits.examples),
             (3, 103, vec!["?".to_owned(), "unbekannt".to_owned()])
         );
-        assert_eq!(misfits.kind.to_string(), "decimal(15,1)");
+        assert_eq!(misfits.kind.map(|kind| kind.to_string()).as_deref(), Some("decimal(15,1)"));
         let mut codes = Evidence::default();
         (0..100).for_each(|n| codes.add(&format!("{n:03}")));
         assert_eq!(codes.misfits(), None, "codes are no numbers");

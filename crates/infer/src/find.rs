@@ -71,15 +71,29 @@ pub(crate) struct Findings {
     pub(crate) files: Vec<Found>,
     /// Files with the right ending that are left out, and why.
     pub(crate) notes: Vec<String>,
+    /// Files that may hold tables, but whose endings are others.
+    pub(crate) passed_over: Vec<String>,
     /// Folders with hidden files of the right ending, which a pattern would match.
     pub(crate) hidden: Vec<String>,
 }
 
 /// All CSV files of the directory and of its folders, without hidden ones.
-pub(crate) fn find(dir: &Path) -> Result<Findings, Error> {
+pub(crate) fn find(root: &Path) -> Result<Findings, Error> {
     let mut findings = Findings::default();
-    walk(dir, dir, "", 0, &mut findings)?;
+    walk(root, root, "", 0, &mut findings)?;
     findings.files.sort();
+    findings.passed_over.sort();
+    if let Some(first) = findings.passed_over.first() {
+        const SHOWN: usize = 5;
+        let (names, count) = (&findings.passed_over, findings.passed_over.len());
+        let more = if count > SHOWN { format!(" and {} more", count - SHOWN) } else { String::new() };
+        let what = if count == 1 { "is" } else { "are" };
+        findings.notes.push(format!(
+            "{}{more} {what} not read: in a directory only .csv, .tsv, .tab and .psv files are (--data {} reads one file, or rename it)",
+            names[..count.min(SHOWN)].join(", "),
+            root.join(first).display(),
+        ));
+    }
     Ok(findings)
 }
 
@@ -101,6 +115,9 @@ fn walk(root: &Path, dir: &Path, folder: &str, depth: usize, findings: &mut Find
         if metadata.is_dir() && !hidden && depth < MAX_DEPTH && !is_link(&entry) {
             let below = if folder.is_empty() { file } else { format!("{folder}/{file}") };
             walk(root, &path, &below, depth + 1, findings)?;
+        } else if metadata.is_file() && !hidden && may_hold_a_table(&file) {
+            let name = if folder.is_empty() { file } else { format!("{folder}/{file}") };
+            findings.passed_over.push(name);
         } else if metadata.is_file() && is_csv(&file) {
             if hidden {
                 findings.hidden.push(folder.to_owned());
@@ -120,9 +137,19 @@ fn is_link(entry: &fs::DirEntry) -> bool {
     entry.file_type().is_ok_and(|kind| kind.is_symlink())
 }
 
-/// Whether a file is looked at, by its name: `.csv`, `.tsv` or `.tab`, perhaps compressed.
+/// Whether a file is looked at, by its name: `.csv`, `.tsv`, `.tab` or `.psv`, perhaps compressed.
 pub(crate) fn is_csv(file: &str) -> bool {
-    const ENDINGS: [&str; 3] = ["csv", "tsv", "tab"];
+    ends_with_any(file, &["csv", "tsv", "tab", "psv"])
+}
+
+/// Whether a file that is not looked at may hold a table, by its name.
+fn may_hold_a_table(file: &str) -> bool {
+    const ENDINGS: [&str; 14] =
+        ["txt", "dat", "asc", "prn", "ssv", "dsv", "xls", "xlsx", "ods", "parquet", "json", "ndjson", "jsonl", "zip"];
+    ends_with_any(file, &ENDINGS)
+}
+
+fn ends_with_any(file: &str, endings: &[&str]) -> bool {
     let inside = without_packing(file).rsplit_once('.');
-    inside.is_some_and(|(_, ending)| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
+    inside.is_some_and(|(_, ending)| endings.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }

@@ -64,7 +64,15 @@ fn is_lower_header(records: &[Vec<String>], k: usize, usual: usize) -> bool {
         return false;
     }
     let typed: Vec<usize> = (0..usual).filter(|column| is_typed(below, *column)).collect();
-    let is_name_everywhere = typed.iter().any(|&column| !candidate[column].trim().is_empty());
+    // Of a header of two lines the upper one may name what the lower one leaves out (SurveyMonkey: `ID,Which?,` over `,Tea,Coffee`).
+    let above = &records[k - 1];
+    let goes_on = above.len() == usual
+        && (0..usual).any(|column| above[column].trim().is_empty() && !candidate[column].trim().is_empty());
+    let is_named = |column: usize| {
+        let is_above = goes_on && !above[column].trim().is_empty();
+        !candidate[column].trim().is_empty() || is_above
+    };
+    let is_name_everywhere = typed.iter().any(|&column| is_named(column));
     let fits =
         |record: &Vec<String>| record.len() == usual && typed.iter().any(|&column| is_value(record[column].trim()));
     is_name_everywhere && !records[..k].iter().any(fits)
@@ -193,6 +201,14 @@ mod tests {
             names(1, "id,sales Q1,sales Q2,costs Q1,costs Q2")
         );
         assert_eq!(guess("time,temp\n[s],[C]\n1,20.5"), names(1, "time [s],temp [C]"));
+    }
+
+    #[test]
+    fn questions_may_stand_over_their_answers() {
+        assert_eq!(
+            guess("ID,Which?,,Comment\n,Tea,Coffee,Open-Ended Response\n1,Tea,,x\n2,,Coffee,\n3,Tea,Coffee,y"),
+            names(1, "ID,Which? Tea,Which? Coffee,Comment Open-Ended Response")
+        );
     }
 
     #[test]

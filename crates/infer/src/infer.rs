@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use tenaz_core::limits::MAX_TABLES;
-use tenaz_csv::{Column, Header, Kind, Layout};
+use tenaz_csv::{Column, Header, Layout};
 use tenaz_engine::{Role, Table, Workload};
 use tenaz_source::FileFormat;
 
 use crate::Error;
-use crate::evidence::Misfits;
+use crate::columns::{Columns, columns};
 use crate::find::{Findings, Found, find};
 use crate::grouping::{Group, groups};
 use crate::limits::DIMENSION_BYTES;
 use crate::names::Names;
 use crate::reading::Reading;
 use crate::sample::{Canonical, Sampled, sample};
-use crate::spelling::{Hints, Spellings};
+use crate::unlabelled::Unlabelled;
 
 /// Tables without queries, and how they came about.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ pub fn infer(path: &Path, reading: &Reading) -> Result<Inferred, Error> {
             notes => Error::NothingUsable { dir, notes },
         });
     }
-    let Findings { files, mut notes, hidden } = findings;
+    let Findings { files, mut notes, hidden, .. } = findings;
     let groups = groups(files, &hidden, reading, &mut notes)?;
     if groups.is_empty() {
         return Err(Error::NothingUsable { dir, notes });
@@ -123,7 +123,7 @@ fn table(
         keeps_totals: reading.totals == Some(false),
         nulls: &reading.nulls,
     };
-    let Sampled { evidence, repeats_header, total } = sample(&files, &format, canonical)?;
+    let Sampled { evidence, repeats_header, total, unlabelled, .. } = sample(&files, &format, canonical)?;
     format.drop_repeated_headers |= repeats_header;
     format.drop_totals = reading.totals.unwrap_or(total.is_some());
     if let Some(total) = total.filter(|_| reading.totals.is_none()) {
@@ -131,28 +131,24 @@ fn table(
             "{name}: the last record sums others up, and such records are left out: {total} (--totals keep reads them)"
         ));
     }
-    let column_names = column_names(given.map_or(&[][..], Vec::as_slice), width);
-    let spellings: Vec<Option<Spellings>> =
-        evidence.iter().map(|e| if e.is_plainly_typed() { None } else { Spellings::of(e) }).collect();
-    let hints = hints(&spellings, dialect.delimiter, reading);
-    let (mut columns, mut trimmed) = (Vec::new(), Vec::new());
-    for ((evidence, spelling), column_name) in evidence.iter().zip(&spellings).zip(column_names) {
-        let mut column = evidence.column(column_name);
-        let (mut form, mut unlike_scales) = (None, evidence.has_unlike_scales());
-        if let Some(spelling) = spelling {
-            let chosen = spelling.choose(&format!("{name}.{}", column.name), evidence, hints);
-            (column.kind, form, unlike_scales) = (chosen.kind, chosen.form, chosen.unlike_scales);
-            column.nulls = evidence.spellings().map(str::to_owned).collect();
-            notes.extend(chosen.said);
+    match (unlabelled, reading.totals) {
+        (None, _) | (_, Some(false)) => {}
+        (Some(_), Some(true)) => format.drop_unlabelled = true,
+        (Some(Unlabelled::Sum(text)), None) => {
+            format.drop_unlabelled = true;
+            notes.push(format!(
+                "{name}: a record without a label is the sum of the others, and is left out: {text} (--totals keep reads it)"
+            ));
         }
-        if let (Kind::Text, Some(misfits)) = (&column.kind, evidence.misfits()) {
-            notes.push(said_of_misfits(&name, &column.name, &misfits));
-        }
-        column.nulls.extend(reading.nulls.iter().cloned());
-        trimmed.push(unlike_scales && matches!(column.kind, Kind::Decimal { .. }));
-        format.values.push(form);
-        columns.push(column);
+        (Some(Unlabelled::Doubtful(text)), None) => notes.push(format!(
+            "{name}: only one record has no value in its first column, as lines of totals have: {text} (--totals skip leaves it out)"
+        )),
     }
+    let column_names = column_names(given.map_or(&[][..], Vec::as_slice), width);
+    let names = given.map_or(&[][..], Vec::as_slice);
+    let Columns { columns, values, trimmed } =
+        columns(&name, column_names, names, &evidence, (dialect.delimiter, reading), notes);
+    format.values = values;
     let header = match &group.shape.header {
         None => Header::Absent,
         _ if group.by_name.is_some() => Header::Skip,
@@ -179,29 +175,6 @@ fn table(
     Ok(Table { format, labels, trimmed, ..table })
 }
 
-/// A column that is text because of a few values, and what to do about it.
-fn said_of_misfits(table: &str, column: &str, misfits: &Misfits) -> String {
-    let examples: Vec<String> = misfits.examples.iter().map(|text| format!("{text:?}")).collect();
-    let (count, of, kind) = (misfits.count, misfits.of, &misfits.kind);
-    let are = if count == 1 { "is no number" } else { "are no numbers" };
-    let nulls = misfits.examples.join(",");
-    format!(
-        "{table}.{column} is text because {count} of {of} sampled values {are}, such as {} (--null '{nulls}' reads them as null, --types \"{table}.{column}={kind}\" rejects them)",
-        examples.join(", ")
-    )
-}
-
-/// What the columns that leave no choice, and the user, say about those that leave one.
-fn hints(spellings: &[Option<Spellings>], delimiter: u8, reading: &Reading) -> Hints {
-    let mut sure = spellings.iter().flatten().filter_map(Spellings::decimal_comma);
-    let mut orders = spellings.iter().flatten().filter_map(Spellings::date_order);
-    Hints {
-        decimal_comma: reading.decimal_comma.or_else(|| sure.next()),
-        date_order: reading.date_order.or_else(|| orders.next()),
-        semicolons: delimiter == b';',
-    }
-}
-
 /// The names of the columns: those of the header as far as they go, then `c7`, `c8`.
 fn column_names(given: &[String], columns: usize) -> Vec<String> {
     let mut names = Names::default();
@@ -212,11 +185,12 @@ fn column_names(given: &[String], columns: usize) -> Vec<String> {
     (0..columns).map(name).collect()
 }
 
-/// The names in the header, where they are the columns' names in other letters.
+/// The names in the header, where they are not the columns' names, each once: of several equal names the later ones have numbers.
 fn labels(columns: &[Column], given: &[String]) -> Vec<Option<String>> {
     let label = |(index, column): (usize, &Column)| {
-        let label = given.get(index)?.trim();
-        (label != column.name && label.to_lowercase() == column.name).then(|| label.to_owned())
+        let label: String = given.get(index)?.trim().replace(char::is_control, " ");
+        let is_taken = given[..index].iter().any(|earlier| earlier.trim().to_lowercase() == label.to_lowercase());
+        (label != column.name && !label.is_empty() && !is_taken).then_some(label)
     };
     columns.iter().enumerate().map(label).collect()
 }

@@ -11,6 +11,7 @@
 //!
 //! This crate never reads a whole file, never plans a query and never prints.
 
+mod columns;
 mod error;
 mod evidence;
 mod find;
@@ -18,13 +19,16 @@ mod grouping;
 mod header;
 mod infer;
 pub mod limits;
+mod misfits;
 mod names;
+mod nulls;
 mod overrule;
 mod probe;
 mod reading;
 mod sample;
 mod sniff;
 mod spelling;
+mod unlabelled;
 mod workload_file;
 
 pub use error::Error;

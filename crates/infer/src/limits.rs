@@ -10,6 +10,8 @@ pub const MANY_FILES: usize = 256;
 pub const TABLE_SAMPLE_BYTES: usize = 4 << 20;
 /// Bytes at the start of a file that are sampled, at most.
 pub const HEAD_SAMPLE_BYTES: usize = 1 << 20;
+/// Bytes of a table that are unpacked or rewritten to look at blocks from further inside: of such files, parts cannot be had alone.
+pub const STREAM_SAMPLE_BYTES: usize = 32 << 20;
 /// Files of a table whose records are sampled; of more files, these many are taken evenly.
 pub const SAMPLED_FILES: usize = 256;
 /// Files of a data directory.

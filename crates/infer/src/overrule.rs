@@ -1,9 +1,10 @@
-//! The user knows better: `--types orders.zip=text,price=decimal(12,2)`.
+//! The user knows better: `--types orders.zip=text,price=decimal(12,2),day=date:%d.%m.%Y`.
 
 use std::sync::Arc;
 
 use tenaz_csv::Kind;
 use tenaz_engine::{Workload, parse_kind};
+use tenaz_source::{DateFormat, NumberForm, ValueForm};
 use tenaz_words::nearest;
 
 use crate::Error;
@@ -12,25 +13,79 @@ use crate::Error;
 const ALL_COLUMNS: &str = "*";
 
 /// Gives columns the types of a list: `table.column=type` for one column, `column=type` for every column of that name, `*=type`
-/// for all columns. Later entries overrule earlier ones.
+/// for all columns. Later entries overrule earlier ones. Behind a type and a colon stands how values are written:
+/// `date:%d.%m.%Y`, `timestamp:%s`, `decimal(12,2):comma` (or `point`), `bool:ja/nein`.
 ///
 /// # Errors
 /// [`Error::Types`] names the part of the list, what is wrong with it, and the nearest names.
 pub fn overrule(workload: &mut Workload, list: &str) -> Result<(), Error> {
     for entry in entries(list) {
-        apply(workload, entry)?;
+        apply(workload, &entry)?;
     }
     Ok(())
 }
 
-/// The parts of the list: commas inside parentheses belong to a type.
-fn entries(list: &str) -> Vec<&str> {
+/// The parts of the list: commas inside parentheses belong to a type, and what has no `=` behind a format to the format.
+fn entries(list: &str) -> Vec<String> {
     let mut depth = 0i32;
     let parts = list.split(move |c| {
         depth += i32::from(c == '(') - i32::from(c == ')');
         c == ',' && depth <= 0
     });
-    parts.map(str::trim).filter(|entry| !entry.is_empty()).collect()
+    let mut entries: Vec<String> = Vec::new();
+    for part in parts {
+        match entries.last_mut().filter(|last| last.contains(":%") && !part.contains('=')) {
+            Some(last) => last.extend([",", part]),
+            None => entries.push(part.trim_start().to_owned()),
+        }
+    }
+    entries.into_iter().map(|entry| entry.trim().to_owned()).filter(|entry| !entry.is_empty()).collect()
+}
+
+/// How values are written, where the entry says so.
+enum Spelling {
+    Unsaid,
+    Form(ValueForm),
+    Truths(Vec<String>, Vec<String>),
+}
+
+/// The type of an entry, and the spelling behind it.
+fn kind_and_spelling(text: &str) -> Result<(Kind, Spelling), (String, String)> {
+    let (kind, spelling) = match text.split_once(':') {
+        Some((kind, spelling)) => (kind.trim(), Some(spelling.trim())),
+        None => (text, None),
+    };
+    let kind = match parse_kind(kind).map_err(|e| (e.problem, e.cure))? {
+        // Whoever asks for whole numbers means 29454.0, too.
+        Kind::Int { .. } => Kind::Int { float_text: true },
+        kind => kind,
+    };
+    let Some(text) = spelling else { return Ok((kind, Spelling::Unsaid)) };
+    let number = |decimal: u8, group: u8| Spelling::Form(ValueForm::Number(NumberForm { decimal, group: Some(group) }));
+    let spelling = match (&kind, text) {
+        (Kind::Date | Kind::Timestamp, text) => {
+            let usage = "write date:%d.%m.%Y or timestamp:%d.%m.%Y %H:%M".to_owned();
+            let format = DateFormat::parse(text).map_err(|problem| (problem, usage.clone()))?;
+            if format.has_time() != (kind == Kind::Timestamp) {
+                let problem = if format.has_time() { "a date has no time" } else { "the format has no time" };
+                return Err((problem.to_owned(), usage));
+            }
+            Spelling::Form(ValueForm::Format(format))
+        }
+        (Kind::Int { .. } | Kind::Decimal { .. } | Kind::Float, "comma") => number(b',', b'.'),
+        (Kind::Int { .. } | Kind::Decimal { .. } | Kind::Float, "point") => number(b'.', b','),
+        (Kind::Bool { .. }, text) => match text.split_once('/') {
+            Some((yes, no)) if !yes.is_empty() && !no.is_empty() && yes != no => {
+                Spelling::Truths(vec![yes.to_owned()], vec![no.to_owned()])
+            }
+            _ => return Err(("truth values are two words".to_owned(), "write bool:ja/nein".to_owned())),
+        },
+        _ => {
+            let problem = format!("{kind} has no spelling {text:?}");
+            return Err((problem, "write decimal(12,2):comma, date:%d.%m.%Y or bool:ja/nein".to_owned()));
+        }
+    };
+    Ok((kind, spelling))
 }
 
 fn apply(workload: &mut Workload, entry: &str) -> Result<(), Error> {
@@ -38,10 +93,14 @@ fn apply(workload: &mut Workload, entry: &str) -> Result<(), Error> {
     let Some((name, kind)) = entry.split_once('=') else {
         return Err(wrong("there is no =".to_owned(), "write column=type or table.column=type".to_owned()));
     };
-    let kind = match parse_kind(kind.trim()).map_err(|e| wrong(e.problem, e.cure))? {
-        // Whoever asks for whole numbers means 29454.0, too.
-        Kind::Int { .. } => Kind::Int { float_text: true },
-        kind => kind,
+    let (mut kind, spelling) = kind_and_spelling(kind.trim()).map_err(|(problem, cure)| wrong(problem, cure))?;
+    let form = match spelling {
+        Spelling::Unsaid => None,
+        Spelling::Form(form) => Some(form),
+        Spelling::Truths(yes, no) => {
+            kind = Kind::Bool { yes, no };
+            None
+        }
     };
     let name = name.trim().to_lowercase();
     let (table, column) = match name.split_once('.') {
@@ -67,9 +126,11 @@ fn apply(workload: &mut Workload, entry: &str) -> Result<(), Error> {
             if kind == Kind::Text {
                 // Text is what stands in the file.
                 given.nulls.clear();
-                if let Some(form) = table.format.values.get_mut(index) {
-                    *form = None;
-                }
+            }
+            if kind == Kind::Text || form.is_some() {
+                let columns = table.layout.columns.len();
+                table.format.values.resize(columns, None);
+                table.format.values[index] = form;
             }
         }
     }
@@ -122,6 +183,25 @@ mod tests {
         assert_eq!(kinds("").expect("no mistake"), "date date date date");
         assert_eq!(kinds("*=text,id=int").expect("no mistake"), "int text int text");
         assert_eq!(kinds("orders.*=text").expect("no mistake"), "text text date date");
+    }
+
+    #[test]
+    fn a_type_may_say_how_values_are_written() {
+        let mut workload = workload();
+        overrule(&mut workload, "zip=date:%b %d, %Y,name=decimal(12,2):comma,orders.id=bool:ja/nein").expect("formats");
+        let format = DateFormat::parse("%b %d, %Y").expect("a format");
+        assert_eq!(workload.tables[0].format.values, [None, Some(ValueForm::Format(format))]);
+        let comma = NumberForm { decimal: b',', group: Some(b'.') };
+        assert_eq!(workload.tables[1].format.values, [None, Some(ValueForm::Number(comma))]);
+        assert!(matches!(&workload.tables[0].layout.columns[0].kind, Kind::Bool { yes, .. } if yes[0] == "ja"));
+        for (list, text) in [
+            ("zip=date:%d.%m", "a date needs a year"),
+            ("zip=date:%Y-%m-%d %H:%M", "a date has no time"),
+            ("zip=text:comma", "text has no spelling \"comma\""),
+            ("zip=bool:x", "truth values are two words"),
+        ] {
+            assert!(kinds(list).expect_err("a mistake").contains(text), "{list}");
+        }
     }
 
     #[test]

@@ -105,6 +105,7 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
     }
     let sniffed = sniff(head, whole, tabs, reading);
     let (mut dialect, mut said) = (sniffed.dialect, sniffed.said);
+    let skipped = dialect.skip_lines;
     let body = without_lines(head, dialect.skip_lines, dialect.cr_ends_records);
     let (seen_records, seen) = records(body, whole, &dialect, reading.lenient);
     if seen == 0 {
@@ -126,13 +127,31 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
         all.drain(..guess.record);
         header = Some(guess.names);
     }
+    if header.is_none() && reading.header.is_none() {
+        said.push(
+            "no names of columns were found, so they are c1, c2, … (--header yes takes the first record)".to_owned(),
+        );
+    }
     let columns = most_common(all[usize::from(header.is_some())..].iter().map(Vec::len), width).unwrap_or(width);
     let repeats_header = header.is_some() && all[0].len() > 1 && all[1..].contains(&all[0]);
     if let Some(second) = second_table {
-        let line = dialect.skip_lines + seen_records[second].line + 1;
+        let line = skipped + seen_records[second].line + 1;
         let names = seen_records[second].fields.join(",");
         said.push(format!(
             "line {line} seems to begin a second table ({names}): it is read as more records of the first; put each table into a file of its own"
+        ));
+    }
+    if let Some((line, lines)) = quoted_records(first_table, columns, &dialect) {
+        let line = skipped + line + 1;
+        said.push(format!(
+            "line {line}: a quoted field goes on for {lines} lines that look like records; look whether its quote is closed in the right place (--quote none takes quotes literally)"
+        ));
+    }
+    if let Some(record) = first_table.iter().find(|record| record.odd_quote.is_some()) {
+        let field = record.odd_quote.as_deref().unwrap_or_default();
+        said.push(format!(
+            "line {}: quotes inside a field are taken literally: {field} (look whether a delimiter is missing, or another --quote is meant)",
+            skipped + record.line + 1
         ));
     }
     let shape = Shape {
@@ -187,6 +206,17 @@ fn said_of(guess: &HeaderGuess, records: &[Seen], dialect: &Dialect, reading: &R
     said
 }
 
+/// The line of a record with a quoted field of which lines have as many delimiters as records, and how many lines the field has: a
+/// quote that was never closed ends at the next one.
+fn quoted_records(records: &[Seen], columns: usize, dialect: &Dialect) -> Option<(u64, usize)> {
+    let is_record = |line: &str| line.bytes().filter(|byte| *byte == dialect.delimiter).count() + 1 >= columns.max(2);
+    let is_suspect = |field: &&String| field.lines().skip(1).any(is_record);
+    records.iter().find_map(|record| {
+        let field = record.fields.iter().find(is_suspect)?;
+        Some((record.line, field.lines().count()))
+    })
+}
+
 /// Where a second table begins: behind a blank line, with names for columns that hold no names above it, or with another number
 /// of fields.
 fn second_table(records: &[Seen]) -> Option<usize> {
@@ -219,6 +249,21 @@ struct Seen {
     line: u64,
     /// A blank line stands right before it.
     behind_blank: bool,
+    /// A field without quotes around it that holds quotes as if it had some.
+    odd_quote: Option<String>,
+}
+
+/// The first field of a record that stands in other quotes, or has a quote inside that none closes.
+fn odd_quote(reader: &RecordReader, quote: Option<u8>) -> Option<String> {
+    let quote = quote?;
+    let other = if quote == b'"' { b'\'' } else { b'"' };
+    let is_odd = |field: &[u8]| {
+        let in_others = field.len() > 1 && field.first() == Some(&other) && field.last() == Some(&other);
+        in_others || field.iter().filter(|byte| **byte == quote).count() % 2 == 1
+    };
+    let field =
+        (0..reader.len()).filter_map(|index| reader.field(index)).find(|(field, quoted)| !quoted && is_odd(field))?;
+    Some(String::from_utf8_lossy(field.0).into_owned())
 }
 
 /// The records of a text, without those that have stray quotes, and how many there are in all.
@@ -244,7 +289,8 @@ fn records(body: &[u8], whole: bool, dialect: &Dialect, lenient: bool) -> (Vec<S
         let is_blank = reader.fields().all(|field| field.trim_ascii().is_empty());
         if is_good {
             let fields = reader.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
-            all.push(Seen { fields, line: here, behind_blank });
+            let odd_quote = odd_quote(&reader, dialect.quote).filter(|_| span.kind == RecordKind::Record);
+            all.push(Seen { fields, line: here, behind_blank, odd_quote });
         }
         behind_blank = is_blank;
     }

@@ -5,15 +5,19 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use tenaz_csv::{Records, line_starts};
-use tenaz_source::{FileFormat, Opened};
+use tenaz_source::{FileFormat, Opened, has_no_label};
 
 use crate::Error;
 use crate::evidence::Evidence;
 use crate::find::Found;
-use crate::limits::{HEAD_SAMPLE_BYTES, SAMPLED_FILES, TABLE_SAMPLE_BYTES};
+use crate::limits::{HEAD_SAMPLE_BYTES, SAMPLED_FILES, STREAM_SAMPLE_BYTES, TABLE_SAMPLE_BYTES};
+use crate::unlabelled::{Unlabelled, unlabelled};
 
 /// Blocks from inside a file, besides its head; the last one is its end.
 const BLOCKS: u64 = 3;
+
+/// Bytes of a block from inside a stream.
+const STREAM_BLOCK_BYTES: usize = 256 << 10;
 
 /// How canonical records of a table look.
 #[derive(Debug, Clone, Copy)]
@@ -40,12 +44,16 @@ pub(crate) struct Sampled {
     pub(crate) repeats_header: bool,
     /// The last record of a file, if it sums the others up.
     pub(crate) total: Option<String>,
+    /// A record of a file without a label, where all others of the file have one.
+    pub(crate) unlabelled: Option<Unlabelled>,
+    /// Records without a label are common, or may be.
+    labels_missing: bool,
 }
 
 /// What the sampled records of these files say. Records that are no good whatever the types are not asked.
 pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical<'_>) -> Result<Sampled, Error> {
     let evidence = vec![Evidence::default(); shape.columns];
-    let mut sampled = Sampled { evidence, repeats_header: false, total: None };
+    let mut sampled = Sampled { evidence, repeats_header: false, total: None, unlabelled: None, labels_missing: false };
     // What is repaired in a sample is repaired, and counted, again when the files are read.
     let format = &FileFormat { repairs: Arc::default(), ..format.clone() };
     let chosen = files.len().min(SAMPLED_FILES);
@@ -58,19 +66,21 @@ pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical<'_>
         let opened = tenaz_source::open(&found.path, format, &found.constants());
         let mut file = match opened.map_err(|error| Error::of_source(&found.path, error))? {
             Opened::Plain(file) => file,
-            // Of a stream only the beginning can be had without reading all of it.
             Opened::Stream { mut reader, .. } => {
                 let mut head = Vec::new();
                 (&mut reader).take(share as u64).read_to_end(&mut head).map_err(unreadable)?;
-                sampled.add_head(shape, &head, head.len() < share);
+                let whole = head.len() < share;
+                sampled.add_head(shape, &head, whole);
+                if !whole && may_start_inside(shape, &head) {
+                    sampled.add_blocks_of_stream(shape, reader, STREAM_SAMPLE_BYTES / chosen).map_err(unreadable)?;
+                }
                 continue;
             }
         };
         let head = read_at(&mut file, 0, head_bytes).map_err(unreadable)?;
         let whole = head.len() < head_bytes;
         sampled.add_head(shape, &head, whole);
-        // Where lines are all there is to go by, quotes would make a block's start a guess.
-        if whole || shape.second_table.is_some() || (shape.columns == 1 && head.contains(&b'"')) {
+        if whole || !may_start_inside(shape, &head) {
             continue;
         }
         for block in 1..=BLOCKS {
@@ -89,6 +99,62 @@ impl Sampled {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
         let records = Records::new(head, shape.delimiter, whole);
         self.add(shape, records.skip(usize::from(shape.has_header)), whole);
+        if whole && !shape.keeps_totals && shape.second_table.is_none() && shape.columns > 1 {
+            self.look_for_unlabelled(shape, head);
+        } else {
+            (self.labels_missing, self.unlabelled) = (true, None);
+        }
+    }
+
+    /// Looks in a whole file for a record without a label that sums the others up.
+    fn look_for_unlabelled(&mut self, shape: Canonical<'_>, head: &[u8]) {
+        let records = Records::new(head, shape.delimiter, true).skip(usize::from(shape.has_header)).flatten();
+        let fit = |fields: &Vec<std::borrow::Cow<'_, str>>| {
+            let bytes = || fields.iter().map(|field| field.as_bytes());
+            fields.len() == shape.columns && !tenaz_source::is_total(bytes())
+        };
+        let records: Vec<Vec<String>> =
+            records.filter(fit).map(|fields| fields.into_iter().map(|field| field.into_owned()).collect()).collect();
+        let has_none = |record: &Vec<String>| has_no_label(record.iter().map(|field| field.as_bytes()));
+        match unlabelled(&records) {
+            None => self.labels_missing |= records.iter().any(has_none),
+            found if self.unlabelled.is_none() || matches!(found, Some(Unlabelled::Doubtful(_))) => {
+                self.unlabelled = found;
+            }
+            Some(_) => {}
+        }
+        if self.labels_missing {
+            self.unlabelled = None;
+        }
+    }
+
+    /// Reads on, up to so many bytes, and looks at a block of each part and at the last one.
+    fn add_blocks_of_stream(
+        &mut self,
+        shape: Canonical<'_>,
+        mut reader: impl Read,
+        most: usize,
+    ) -> std::io::Result<()> {
+        let part = (most / (BLOCKS as usize + 1)).max(STREAM_BLOCK_BYTES);
+        let mut read = 0;
+        let (mut last, mut block): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
+        while read < most {
+            std::mem::swap(&mut last, &mut block);
+            block.clear();
+            let bytes = (&mut reader).take(STREAM_BLOCK_BYTES as u64).read_to_end(&mut block)?;
+            let ended = bytes < STREAM_BLOCK_BYTES;
+            read += bytes;
+            if ended {
+                // The last block may be a few bytes only.
+                last.extend_from_slice(&block);
+                self.add_block(shape, &last, true);
+                break;
+            }
+            if read / part != (read - bytes) / part {
+                self.add_block(shape, &block, false);
+            }
+        }
+        Ok(())
     }
 
     fn add_block(&mut self, shape: Canonical<'_>, block: &[u8], whole: bool) {
@@ -134,6 +200,11 @@ impl Sampled {
             }
         }
     }
+}
+
+/// Whether a block from inside the file can be read. Where lines are all there is to go by, quotes would make its start a guess.
+fn may_start_inside(shape: Canonical<'_>, head: &[u8]) -> bool {
+    shape.second_table.is_none() && !(shape.columns == 1 && head.contains(&b'"'))
 }
 
 fn read_at(file: &mut File, start: u64, bytes: usize) -> std::io::Result<Vec<u8>> {

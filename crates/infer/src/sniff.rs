@@ -51,6 +51,10 @@ pub(crate) fn sniff(text: &[u8], whole: bool, tabs: bool, reading: &Reading) -> 
         base.skip_lines = 1;
         told = told.or(Some(delimiter));
     }
+    if reading.skip_lines.is_none() && is_datev(text) {
+        base.skip_lines = 1;
+        said.push("the first line says what DATEV has exported, and is no record (--skip 0 reads it)".to_owned());
+    }
     let body = without_lines(text, base.skip_lines, base.cr_ends_records);
     if reading.comment.is_none() && has_comments(body) {
         base.comment = Some(b'#');
@@ -78,6 +82,9 @@ fn adorn(dialect: &mut Dialect, body: &[u8], whole: bool, reading: &Reading, sai
     }
     if dialect.escape == Escape::Backslash && reading.escape.is_none() {
         said.push("a backslash escapes the next character, and \\N is null (--escape double overrules)".to_owned());
+        if memchr::memmem::find(body, b"\\n").is_some() {
+            said.push("line ends in values, written \\n, count as lines where a rejected record is named".to_owned());
+        }
     }
     if dialect.quote.is_none() && reading.quote.is_none() && memchr::memchr(b'"', body).is_some() {
         said.push("quotes are data (--quote '\"' overrules)".to_owned());
@@ -90,6 +97,10 @@ fn adorn(dialect: &mut Dialect, body: &[u8], whole: bool, reading: &Reading, sai
         dialect.skip_spaces = true;
         said.push("fields are padded with spaces, which are no data (--spaces keep reads them)".to_owned());
     }
+    if is_doubled(body, whole, dialect) {
+        dialect.doubled = true;
+        said.push(format!("two {} stand between fields", char::from(dialect.delimiter)));
+    }
     let ends = Dialect { cr_ends_records: true, ..dialect.clone() };
     if !dialect.cr_ends_records
         && has_lone_cr(body)
@@ -100,6 +111,25 @@ fn adorn(dialect: &mut Dialect, body: &[u8], whole: bool, reading: &Reading, sai
         *dialect = ends;
         said.push("some records end with a lone carriage return".to_owned());
     }
+}
+
+/// Whether every second field of all records is empty: two delimiters stand between fields.
+fn is_doubled(body: &[u8], whole: bool, dialect: &Dialect) -> bool {
+    let mut reader = RecordReader::new(dialect.clone(), false);
+    let (mut rest, mut records) = (body, 0);
+    while records < LOOKED_AT {
+        let Some(span) = reader.read(rest, whole) else { break };
+        rest = &rest[span.next..];
+        if matches!(span.kind, RecordKind::Blank | RecordKind::Comment) {
+            continue;
+        }
+        let between = |index: usize| reader.field(index).is_some_and(|(field, quoted)| field.is_empty() && !quoted);
+        if reader.len() < 3 || reader.len().is_multiple_of(2) || !(1..reader.len()).step_by(2).all(between) {
+            return false;
+        }
+        records += 1;
+    }
+    records > 1
 }
 
 fn has_lone_cr(text: &[u8]) -> bool {
@@ -158,6 +188,11 @@ fn excel_separator(text: &[u8]) -> Option<u8> {
         [s, e, p, b'=', delimiter] if [*s, *e, *p].eq_ignore_ascii_case(b"sep") => Some(*delimiter),
         _ => None,
     }
+}
+
+/// Whether the first line is the one that DATEV writes over its tables.
+fn is_datev(text: &[u8]) -> bool {
+    [&b"\"EXTF\";"[..], b"EXTF;", b"\"DTVF\";", b"DTVF;"].iter().any(|begin| text.starts_with(begin))
 }
 
 /// The text behind so many lines.

@@ -1,12 +1,12 @@
 //! A second look at columns that would be text: numbers, dates and truth values in the spelling of a country.
 
 use tenaz_csv::Kind;
-use tenaz_source::{DateOrder, NumberForm, ValueForm};
+use tenaz_source::{DateOrder, NumberForm, ValueForm, has_nanoseconds, has_unit, has_zone};
 
 use crate::evidence::{Evidence, Seen};
 
 /// The ways to write a number that are tried, the likeliest first.
-const NUMBERS: [NumberForm; 6] = [
+pub(crate) const NUMBERS: [NumberForm; 6] = [
     NumberForm { decimal: b'.', group: Some(b',') },
     NumberForm { decimal: b',', group: Some(b'.') },
     NumberForm { decimal: b',', group: Some(b' ') },
@@ -15,10 +15,10 @@ const NUMBERS: [NumberForm; 6] = [
     NumberForm { decimal: b',', group: None },
 ];
 
-const ORDERS: [DateOrder; 3] = [DateOrder::Dmy, DateOrder::Mdy, DateOrder::Ymd];
+pub(crate) const ORDERS: [DateOrder; 3] = [DateOrder::Dmy, DateOrder::Mdy, DateOrder::Ymd];
 
 /// Pairs of words for true and false.
-const TRUTHS: [(&str, &str); 10] = [
+const TRUTHS: [(&str, &str); 26] = [
     ("yes", "no"),
     ("t", "f"),
     ("y", "n"),
@@ -29,6 +29,22 @@ const TRUTHS: [(&str, &str); 10] = [
     ("oui", "non"),
     ("wahr", "falsch"),
     ("on", "off"),
+    ("sì", "no"),
+    ("vrai", "faux"),
+    ("vero", "falso"),
+    ("verdadero", "falso"),
+    ("verdadeiro", "falso"),
+    ("sim", "não"),
+    ("sim", "nao"),
+    ("tak", "nie"),
+    ("ano", "ne"),
+    ("áno", "nie"),
+    ("igen", "nem"),
+    ("da", "nu"),
+    ("да", "нет"),
+    ("evet", "hayır"),
+    ("kyllä", "ei"),
+    ("是", "否"),
 ];
 
 /// All spellings by which every value of a column is something else than text.
@@ -49,6 +65,8 @@ pub(crate) struct Hints {
     pub(crate) date_order: Option<DateOrder>,
     /// Neither was said nor seen elsewhere: a semicolon between fields speaks for a country with decimal commas.
     pub(crate) semicolons: bool,
+    /// A currency speaks for dates that begin with the day.
+    pub(crate) day_first: bool,
 }
 
 /// How a column is written, in the end.
@@ -57,8 +75,8 @@ pub(crate) struct Chosen {
     pub(crate) form: Option<ValueForm>,
     /// Numbers have unlike numbers of digits behind the point.
     pub(crate) unlike_scales: bool,
-    /// What was chosen although the values allow another reading, with the option that overrules it.
-    pub(crate) said: Option<String>,
+    /// What was chosen although the values allow another reading, with the option that overrules it; and what is lost.
+    pub(crate) said: Vec<String>,
 }
 
 impl Spellings {
@@ -84,6 +102,9 @@ impl Spellings {
         }
         let dates: Vec<DateOrder> =
             ORDERS.into_iter().filter(|order| odd.iter().all(|text| order.plain(text).is_some())).collect();
+        // `31.01.25` is hardly a day of 2031: a year of two digits comes first only if nothing else fits.
+        let dates =
+            if dates.len() > 1 { dates.into_iter().filter(|order| *order != DateOrder::Ymd).collect() } else { dates };
         (!dates.is_empty()).then_some(Self::Dates(dates))
     }
 
@@ -124,7 +145,7 @@ impl Spellings {
     /// The spelling, and the type with which every value that was seen fits.
     pub(crate) fn choose(&self, column: &str, evidence: &Evidence, hints: Hints) -> Chosen {
         match self {
-            Self::Truths(kind) => Chosen { kind: kind.clone(), form: None, unlike_scales: false, said: None },
+            Self::Truths(kind) => Chosen { kind: kind.clone(), form: None, unlike_scales: false, said: Vec::new() },
             Self::Numbers(forms) => choose_number(column, forms, evidence, hints),
             Self::Dates(orders) => choose_date(column, orders, evidence, hints),
         }
@@ -184,16 +205,34 @@ fn choose_number(column: &str, forms: &[NumberForm], evidence: &Evidence, hints:
         let other = if form.decimal == b',' { "no" } else { "yes" };
         format!("{column}: {text} is read as {plain} (--decimal-comma {other} reads it the other way)")
     });
+    let units = units(&evidence.odd());
+    let said = said.into_iter().chain((units.len() > 1).then(|| {
+        format!(
+            "{column}: numbers have unlike units ({}), which are dropped (--types {column}=text keeps them)",
+            units.join(", ")
+        )
+    }));
     match seen.kind(false) {
         // More digits than a number can have.
-        Kind::Text => Chosen { kind: Kind::Text, form: None, unlike_scales: false, said: None },
+        Kind::Text => Chosen { kind: Kind::Text, form: None, unlike_scales: false, said: Vec::new() },
         kind => Chosen {
             kind: widened(kind),
             form: Some(ValueForm::Number(form)),
             unlike_scales: seen.has_unlike_scales(),
-            said,
+            said: said.collect(),
         },
     }
+}
+
+/// The unlike signs of currencies and percent signs at these numbers, and that some have none.
+fn units(numbers: &[&str]) -> Vec<String> {
+    let unit = |text: &&str| -> String {
+        text.chars().filter(|c| c.is_alphabetic() || matches!(c, '€' | '$' | '£' | '¥' | '₹' | '₽' | '%')).collect()
+    };
+    let mut units: Vec<String> = numbers.iter().filter(|text| has_unit(text)).map(unit).collect();
+    units.sort_unstable();
+    units.dedup();
+    units
 }
 
 /// Room for numbers that the sample did not show.
@@ -206,8 +245,11 @@ fn widened(kind: Kind) -> Kind {
 
 fn choose_date(column: &str, orders: &[DateOrder], evidence: &Evidence, hints: Hints) -> Chosen {
     let allowed = |order: DateOrder| orders.contains(&order).then_some(order);
-    let by_country =
-        if hints.semicolons || hints.decimal_comma == Some(true) { DateOrder::Dmy } else { DateOrder::Mdy };
+    let by_country = if hints.semicolons || hints.day_first || hints.decimal_comma == Some(true) {
+        DateOrder::Dmy
+    } else {
+        DateOrder::Mdy
+    };
     let dotted = evidence.odd().iter().any(|text| text.contains('.') && !text.contains('/'));
     let usual = if dotted { DateOrder::Dmy } else { by_country };
     let order = hints.date_order.and_then(allowed).or_else(|| allowed(usual)).unwrap_or(orders[0]);
@@ -222,6 +264,19 @@ fn choose_date(column: &str, orders: &[DateOrder], evidence: &Evidence, hints: H
         let other = if order == DateOrder::Mdy { "dmy" } else { "mdy" };
         format!("{column}: {text} is read as {plain} (--date-order {other} reads it the other way)")
     });
+    let mut said: Vec<String> = said.into_iter().collect();
+    let odd = evidence.odd();
+    if let Some(text) = odd.iter().find(|text| has_zone(text)) {
+        let plain = order.plain(text).unwrap_or_default();
+        said.push(format!(
+            "{column}: times have a zone and are read in UTC: {text} is {plain} (--types {column}=text keeps them)"
+        ));
+    }
+    if let Some(text) = odd.iter().find(|text| has_nanoseconds(text)) {
+        said.push(format!(
+            "{column}: digits beyond microseconds are dropped, as in {text} (--types {column}=text keeps them)"
+        ));
+    }
     Chosen { kind, form: Some(ValueForm::Date(order)), unlike_scales: false, said }
 }
 
@@ -233,7 +288,7 @@ mod tests {
         let mut evidence = Evidence::default();
         values.iter().for_each(|value| evidence.add(value));
         let chosen = Spellings::of(&evidence)?.choose("c", &evidence, hints);
-        Some((chosen.kind.to_string(), chosen.form, chosen.said.is_some()))
+        Some((chosen.kind.to_string(), chosen.form, !chosen.said.is_empty()))
     }
 
     #[test]

@@ -137,10 +137,12 @@ fn put_format(text: &mut String, format: &FileFormat) {
         ("skip_spaces = true", dialect.skip_spaces),
         ("ruled = true", dialect.ruled),
         ("framed = true", dialect.framed),
+        ("doubled_delimiter = true", dialect.doubled),
         ("line_end = \"cr\"", dialect.cr_ends_records),
         ("columns_by_name = true", format.columns_by_name.is_some()),
         ("drop_repeated_headers = true", format.drop_repeated_headers),
         ("drop_totals = true", format.drop_totals),
+        ("drop_unlabelled = true", format.drop_unlabelled),
         ("lenient = true", format.lenient),
     ];
     for (line, _) in flags.iter().filter(|(_, is_so)| *is_so) {
@@ -179,6 +181,10 @@ fn put_column(text: &mut String, column: &Column, header: Option<&String>, trim_
             };
             put(text, format_args!(", date_order = \"{order}\""));
         }
+        Some(ValueForm::Format(format)) => {
+            put(text, format_args!(", date_format = {}", quoted(format.text())));
+        }
+        Some(ValueForm::Formula) => text.push_str(", formulas = true"),
         Some(ValueForm::Number(form)) => {
             put(text, format_args!(", decimal_mark = {}", quoted(&char::from(form.decimal).to_string())));
             if let Some(group) = form.group {

@@ -66,7 +66,8 @@ fn a_file_is_a_table_and_so_is_a_folder_of_files_of_the_same_shape() {
     assert_eq!(files, ["Orders 2024.csv", "deep/er/*.csv", "items/*.csv", "mixed/a.csv", "mixed/b.csv"]);
     assert_eq!(found.sources[2].files, 2);
     let apart = "the 2 files of mixed are a table each: their columns differ (--union makes one table of them)";
-    assert_eq!(found.notes, [apart]);
+    assert!(found.notes[0].starts_with("readme.txt is not read: in a directory only .csv"), "{:?}", found.notes);
+    assert_eq!(found.notes[1..], [apart]);
 }
 
 #[test]
@@ -93,8 +94,9 @@ fn a_wrong_header_does_not_matter() {
     assert_eq!(columns(&tables[3]), ["id int", "name text", "c3 bool"]);
     let headers: Vec<Header> = tables.iter().map(|t| t.layout.header).collect();
     assert_eq!(headers, [Header::Skip, Header::Skip, Header::Absent, Header::Skip]);
-    assert_eq!(found.notes.len(), 2, "{:?}", found.notes);
-    assert!(found.notes[0].starts_with("few.csv: the header has 2 names, but the records have 3 fields"));
+    assert_eq!(found.notes.len(), 3, "{:?}", found.notes);
+    assert!(found.notes[0].starts_with("none.csv: no names of columns were found"));
+    assert!(found.notes[1].starts_with("few.csv: the header has 2 names, but the records have 3 fields"));
 }
 
 #[test]
@@ -177,9 +179,11 @@ fn a_directory_without_tables_is_a_clear_error() {
     };
     assert_eq!(
         text(dir(&[]).path()),
-        "there are no CSV files in DIR: files are looked for by their endings .csv, .tsv and .tab, also compressed (.csv.gz)"
+        "there are no CSV files in DIR: files are looked for by their endings .csv, .tsv, .tab and .psv, also compressed (.csv.gz)"
     );
-    assert_eq!(text(dir(&[("a.txt", "x")]).path()), text(dir(&[]).path()));
+    assert_eq!(text(dir(&[("a.md", "x")]).path()), text(dir(&[]).path()));
+    let other = text(dir(&[("a.txt", "x")]).path());
+    assert!(other.contains("a.txt is not read") && other.contains("--data DIR/a.txt reads one file"), "{other}");
     assert_eq!(text(Path::new("/no/such/place")), "there is no directory DIR");
 }
 
@@ -200,7 +204,7 @@ fn names_in_other_letters_and_unlike_scales_are_kept_for_answers() {
     )]);
     let table = &found.workload.tables[0];
     let label = |name: &str| Some(name.to_owned());
-    assert_eq!(table.labels, [label("ProductType"), label("Price"), label("Money"), None]);
+    assert_eq!(table.labels, [label("ProductType"), label("Price"), label("Money"), label("Order Date")]);
     assert_eq!(table.trimmed, [false, true, false, false]);
 }
 

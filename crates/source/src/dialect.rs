@@ -23,6 +23,8 @@ pub struct Dialect {
     pub ruled: bool,
     /// Records begin and end with a delimiter: `|a|b|`.
     pub framed: bool,
+    /// Two delimiters stand between fields: `a::b`.
+    pub doubled: bool,
 }
 
 /// How a byte that means something is written as data.
@@ -47,6 +49,7 @@ impl Default for Dialect {
             skip_spaces: false,
             ruled: false,
             framed: false,
+            doubled: false,
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct FileFormat {
     pub drop_repeated_headers: bool,
     /// A record that sums others up (its first value is `Total`, `Summe` or the like) is no record, nor is `(3 rows)`.
     pub drop_totals: bool,
+    /// A record whose first field is empty sums the others up, and is no record.
+    pub drop_unlabelled: bool,
     /// Records with too few fields are padded with nulls, further fields are cut off, stray quotes are data.
     pub lenient: bool,
     /// What was repaired on the way, in all files.

@@ -17,6 +17,7 @@
 //! anything else of a dialect (that is `tenaz-infer`'s part) and starts no threads.
 
 mod compression;
+mod date_format;
 mod dialect;
 mod encoding;
 mod error;
@@ -29,8 +30,10 @@ mod rewrite;
 mod rule;
 mod totals;
 mod value;
+mod zone;
 
 pub use compression::Compression;
+pub use date_format::DateFormat;
 pub use dialect::{Dialect, Escape};
 pub use encoding::{TextEncoding, guess_encoding};
 pub use error::Error;
@@ -39,5 +42,7 @@ pub use not_csv::known_as;
 pub use open::{Head, Opened, ends_with_cr, open, open_stream, read_head};
 pub use record::{RecordKind, RecordReader, RecordSpan};
 pub use rule::is_rule;
-pub use totals::is_total;
-pub use value::{DateOrder, NumberForm, ValueForm, has_unit};
+pub use totals::{has_no_label, is_total};
+pub use value::{
+    DateOrder, NumberForm, ValueForm, currency_writes_day_first, formula_text, has_nanoseconds, has_unit, has_zone,
+};

@@ -39,6 +39,10 @@ pub fn known_as(head: &[u8]) -> Option<(&'static str, &'static str)> {
             "the download may have failed or asked for a login: look at it in a browser and fetch the CSV again",
         ));
     }
+    let is_json = begins("[{") || (begins("{\"") && memchr::memmem::find(start, b"\":").is_some());
+    if is_json {
+        return Some(("a JSON document", "export the data as CSV instead"));
+    }
     if begins("<?xml") {
         return Some(("an XML document", "export the data as CSV instead"));
     }

@@ -226,6 +226,7 @@ fn rewriting(head: &Head, format: &FileFormat, constants: &[(String, String)]) -
         || !format.dialect.is_canonical()
         || format.drop_repeated_headers
         || format.drop_totals
+        || format.drop_unlabelled
         || format.lenient
         || has_values;
     must.then_some(Rewriting { columns, names, width })

@@ -148,6 +148,7 @@ impl RecordReader {
                 End::Record(next) => {
                     let lines = count_lines(&bytes[..next], self.dialect.cr_ends_records);
                     self.drop_frame();
+                    self.join_doubled();
                     return Some(RecordSpan { next, lines, kind });
                 }
                 End::Beyond => return None,
@@ -162,6 +163,22 @@ impl RecordReader {
             if self.fields.last().is_some_and(|field| !field.quoted && is_empty(field)) {
                 self.fields.pop();
             }
+        }
+    }
+
+    /// Between two delimiters that belong together is no field. A record in which something stands there keeps all its fields, and
+    /// has too many.
+    fn join_doubled(&mut self) {
+        if !self.dialect.doubled || self.fields.len().is_multiple_of(2) {
+            return;
+        }
+        let is_between = |(index, field): (usize, &Field)| index % 2 == 0 || (field.from == field.to && !field.quoted);
+        if self.fields.iter().enumerate().all(is_between) {
+            let mut index = 0;
+            self.fields.retain(|_| {
+                index += 1;
+                index % 2 == 1
+            });
         }
     }
 
@@ -325,6 +342,10 @@ impl RecordReader {
 
     /// Something else than a delimiter stands behind a closing quote: the field is taken as it stands, up to the next delimiter.
     fn stray(&mut self, bytes: &[u8], (start, from): (usize, usize), behind: usize, complete: bool) -> Quoted {
+        // A quote that closes on another line was not meant for this field: where quotes may be data, its first line is a record.
+        if self.lenient && bytes[start..behind].iter().any(|byte| self.ends_record(*byte)) {
+            return Quoted::NeverClosed;
+        }
         self.text.truncate(from);
         self.text.extend_from_slice(&bytes[start..behind]);
         let before = self.fields.len();
@@ -459,6 +480,13 @@ mod tests {
     }
 
     #[test]
+    fn two_delimiters_may_stand_between_fields() {
+        let dialect = Dialect { doubled: true, ..Dialect::with_delimiter(b':') };
+        assert_eq!(fields(&dialect, "a::\"b::c\"::d\n1::::3\n"), [["a", "b::c", "d"], ["1", "", "3"]]);
+        assert_eq!(fields(&dialect, "a:b::c\n"), [["a", "b", "", "c"]], "left as it is");
+    }
+
+    #[test]
     fn tables_that_are_drawn_with_characters_have_records_between_their_lines() {
         // SAP's list, psql's aligned output, the mysql client's boxes.
         let dialect = Dialect { ruled: true, framed: true, skip_spaces: true, ..Dialect::with_delimiter(b'|') };
@@ -479,6 +507,14 @@ mod tests {
         assert_eq!(records[0], (RecordKind::StrayQuote, vec!["\"a\"b".to_owned(), "c".to_owned()]));
         assert_eq!(records[2], (RecordKind::OpenQuote, vec!["\"never closed".to_owned(), "3".to_owned()]));
         assert_eq!(records[3].1, ["4", "5"]);
+    }
+
+    #[test]
+    fn a_quote_that_is_closed_by_a_later_one_costs_its_own_line_only_where_quotes_may_be_data() {
+        let text = "1,\"open\n2,b\n3,\"c\"\n";
+        let records = all(&Dialect::default(), true, text);
+        let found: Vec<Vec<String>> = records.into_iter().map(|(_, fields)| fields).collect();
+        assert_eq!(found, [["1", "\"open"], ["2", "b"], ["3", "c"]]);
     }
 
     #[test]

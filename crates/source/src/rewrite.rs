@@ -9,7 +9,7 @@ use memchr::memchr_iter;
 use crate::encoding::read_some;
 use crate::limits::{MAX_RECORD_BYTES, STEP_BYTES};
 use crate::record::{RecordKind, RecordReader, RecordSpan};
-use crate::{ColumnSource, FileFormat, Repairs, ValueForm, is_total};
+use crate::{ColumnSource, FileFormat, Repairs, ValueForm, formula_text, has_no_label, is_total};
 
 /// What becomes of a file's records.
 pub(crate) struct Rewriting {
@@ -39,6 +39,7 @@ pub(crate) struct Rewriter<R> {
     header: Option<Vec<Vec<u8>>>,
     drop_repeated: bool,
     drop_totals: bool,
+    drop_unlabelled: bool,
     values: Vec<Option<ValueForm>>,
     delimiter: u8,
     out: Vec<u8>,
@@ -61,6 +62,7 @@ impl<R: Read> Rewriter<R> {
             header: None,
             drop_repeated: format.drop_repeated_headers,
             drop_totals: format.drop_totals,
+            drop_unlabelled: format.drop_unlabelled,
             values: format.values.clone(),
             delimiter: format.dialect.canonical_delimiter(),
             out: Vec::new(),
@@ -176,7 +178,9 @@ impl<R: Read> Rewriter<R> {
             self.repairs.repeated_headers.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        if self.drop_totals && is_total(self.reader.fields()) {
+        let is_sum = (self.drop_totals && is_total(self.reader.fields()))
+            || (self.drop_unlabelled && has_no_label(self.reader.fields()));
+        if is_sum {
             self.repairs.totals.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -250,6 +254,10 @@ impl<R: Read> Rewriter<R> {
     fn put_value(&mut self, field: usize, column: usize) {
         let Some((field, quoted)) = self.reader.field(field) else { return };
         let form = self.values.get(column).copied().flatten().filter(|_| !field.is_empty());
+        if form == Some(ValueForm::Formula) {
+            let inside = std::str::from_utf8(field).ok().and_then(formula_text);
+            return put_field(&mut self.out, inside.map_or(field, str::as_bytes), quoted, self.delimiter);
+        }
         if form.is_none_or(|form| !form.write(field, &mut self.out)) {
             put_field(&mut self.out, field, quoted, self.delimiter);
         }
@@ -372,6 +380,13 @@ mod tests {
         let format = FileFormat { drop_repeated_headers: true, ..format(Dialect::default()) };
         assert_eq!(rewritten(&format, as_it_is(), b"a,b\n1,2\na,b\n3,4"), "a,b\n1,2\n\n3,4\n");
         assert_eq!(format.repairs.told(), [("repeated headers, left out", 1)]);
+    }
+
+    #[test]
+    fn formulas_of_excel_are_the_texts_inside_them() {
+        let format = FileFormat { values: vec![Some(ValueForm::Formula), None], ..format(Dialect::default()) };
+        let text = b"zip,n\n=\"00123\",1\n\"=\"\"0,5\"\"\",2\nx,3\n";
+        assert_eq!(rewritten(&format, as_it_is(), text), "zip,n\n00123,1\n\"0,5\",2\nx,3\n");
     }
 
     #[test]

@@ -31,8 +31,17 @@ pub fn is_total<'a>(fields: impl Iterator<Item = &'a [u8]>) -> bool {
     if values.next().is_none() {
         return is_count(first);
     }
-    let word = first.trim_end_matches([':', ' ']).to_lowercase();
+    // Google Ads writes several: `Total: Account`, `Total: Campaigns`.
+    let word = first.split(':').next().unwrap_or(first).trim_end().to_lowercase();
     WORDS.contains(&word.as_str())
+}
+
+/// Whether a record has nothing in its first field, and values behind it: below or above records that have a label there, it
+/// sums them up.
+#[must_use]
+pub fn has_no_label<'a>(fields: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut values = fields.map(<[u8]>::trim_ascii);
+    values.next().is_some_and(<[u8]>::is_empty) && values.any(|value| !value.is_empty())
 }
 
 /// What psql, sqlplus and sqlcmd write below a table.
@@ -59,7 +68,10 @@ mod tests {
         assert!(total(&["Summe", "", "2.410,70"]));
         assert!(total(&["", "Total:", "30"]));
         assert!(total(&["*", "", "1.242,50"]));
+        assert!(total(&["Total: Account", "1,500"]));
         assert!(total(&["(3 rows)"]) && total(&["3 rows selected."]) && total(&["(1 row)"]));
+        let no_label = |fields: &[&str]| has_no_label(fields.iter().map(|field| field.as_bytes()));
+        assert!(no_label(&["", "30"]) && !no_label(&["x", "30"]) && !no_label(&["", " "]));
         for record in [&["Total Wine", "5"][..], &["Total"], &["rows", "3"], &["3"], &["(3)"], &["", ""]] {
             assert!(!total(record), "{record:?}");
         }

@@ -2,6 +2,9 @@
 //!
 //! A value that does not fit its form is left as it is: the decoder then rejects its record and shows the text of the file.
 
+use crate::date_format::DateFormat;
+use crate::zone::offset;
+
 /// How the values of a column are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueForm {
@@ -9,6 +12,10 @@ pub enum ValueForm {
     Number(NumberForm),
     /// A date, or a date and a time.
     Date(DateOrder),
+    /// A date, or a date and a time, in a format that the user has given.
+    Format(DateFormat),
+    /// A text that stands in a formula, so that Excel takes it for no number: `="00123"`.
+    Formula,
 }
 
 /// The marks of a number.
@@ -30,6 +37,9 @@ pub enum DateOrder {
     /// `2025/12/31`
     Ymd,
 }
+
+/// Digits of a second's fraction that are kept.
+const MICROSECOND_DIGITS: usize = 6;
 
 /// Signs of currencies, and the percent sign, that may stand before or behind a number.
 const SIGNS: [&str; 14] = ["€", "$", "£", "¥", "₹", "₽", "%", "EUR", "USD", "GBP", "CHF", "JPY", "kr", "zł"];
@@ -56,6 +66,9 @@ impl ValueForm {
         let written = match self {
             Self::Number(form) => form.plain(text),
             Self::Date(order) => order.plain(text),
+            Self::Format(format) => format.plain(text),
+            // A text may hold marks: the writer of records puts it into quotes.
+            Self::Formula => None,
         };
         written.is_some_and(|text| {
             out.extend_from_slice(text.as_bytes());
@@ -64,11 +77,21 @@ impl ValueForm {
     }
 }
 
+/// The text inside `="00123"`; none: the field is no such formula.
+#[must_use]
+pub fn formula_text(field: &str) -> Option<&str> {
+    field.strip_prefix("=\"")?.strip_suffix('"').filter(|text| !text.contains('"'))
+}
+
 impl NumberForm {
     /// The number as `-1234.56`; none: it is no number of this form.
     #[must_use]
     pub fn plain(self, text: &str) -> Option<String> {
         let (text, negative) = signed(text)?;
+        let (text, exponent) = match text.find(['E', 'e']) {
+            Some(at) => (&text[..at], exponent(&text[at..])?),
+            None => (text, ""),
+        };
         let (whole, fraction) = match text.split_once(char::from(self.decimal)) {
             Some((whole, fraction)) => (whole, Some(fraction)),
             None => (text, None),
@@ -81,12 +104,13 @@ impl NumberForm {
         let sign = if negative { "-" } else { "" };
         let whole = if whole.is_empty() { "0" } else { &whole };
         Some(match fraction {
-            Some(fraction) if !fraction.is_empty() => format!("{sign}{whole}.{fraction}"),
-            _ => format!("{sign}{whole}"),
+            Some(fraction) if !fraction.is_empty() => format!("{sign}{whole}.{fraction}{exponent}"),
+            _ => format!("{sign}{whole}{exponent}"),
         })
     }
 
-    /// The digits without the marks between groups, which have three digits but for the first.
+    /// The digits without the marks between groups. Groups have three digits but for the first; in India only the last has, and
+    /// the others have two: `1,23,456`.
     fn ungrouped(self, whole: &str) -> Option<String> {
         let Some(group) = self.group else { return Some(whole.to_owned()) };
         let is_mark = |c: char| match group {
@@ -100,11 +124,22 @@ impl NumberForm {
         if rest.is_empty() {
             return Some(first.to_owned());
         }
-        if first.is_empty() || first.len() > 3 || rest.iter().any(|group| group.len() != 3) {
+        let (last, middle) = rest.split_last()?;
+        let in_threes = first.len() <= 3 && middle.iter().all(|group| group.len() == 3);
+        let in_india = group == b',' && !middle.is_empty() && first.len() <= 2 && middle.iter().all(|g| g.len() == 2);
+        // No number of several groups begins with a zero: `0,125` has a decimal comma.
+        if first.is_empty() || first.starts_with('0') || last.len() != 3 || !(in_threes || in_india) {
             return None;
         }
         Some(first.to_owned() + &rest.concat())
     }
+}
+
+/// The exponent `E+12` or `e-7`, which has a sign: `1E5` may be the number of an article.
+fn exponent(text: &str) -> Option<&str> {
+    let digits = text[1..].strip_prefix(['+', '-'])?;
+    let is_exponent = (1..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_exponent.then_some(text)
 }
 
 /// The number without its signs, and whether it is negative: `-5`, `5-` (SAP), `(5)` (accountants).
@@ -142,6 +177,17 @@ fn trimmed(text: &str) -> &str {
 pub fn has_unit(text: &str) -> bool {
     let text = trimmed(text);
     SIGNS.iter().any(|sign| text.starts_with(sign) || text.ends_with(sign))
+}
+
+/// Whether a value has the sign of a currency whose countries write the day before the month, or that of one who do not;
+/// none: it has no such sign.
+#[must_use]
+pub fn currency_writes_day_first(text: &str) -> Option<bool> {
+    let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
+    if has(&["£", "€", "₹", "GBP", "EUR", "CHF", "AUD", "INR"]) {
+        return Some(true);
+    }
+    has(&["$", "USD"]).then_some(false)
 }
 
 impl DateOrder {
@@ -182,13 +228,13 @@ impl DateOrder {
     }
 }
 
-fn number(text: &str, digits: usize) -> Option<u32> {
+pub(crate) fn number(text: &str, digits: usize) -> Option<u32> {
     let is_number = (1..=digits).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
 }
 
 /// Two digits are a year from 1969 to 2068.
-fn full_year(text: &str) -> Option<i64> {
+pub(crate) fn full_year(text: &str) -> Option<i64> {
     let year = i64::from(number(text, 4)?);
     match text.len() {
         2 if year < 69 => Some(2000 + year),
@@ -198,7 +244,7 @@ fn full_year(text: &str) -> Option<i64> {
     }
 }
 
-fn month_name(text: &str) -> Option<u32> {
+pub(crate) fn month_name(text: &str) -> Option<u32> {
     let text = text.trim_end_matches('.').to_lowercase();
     MONTHS.iter().position(|names| names.contains(&text.as_str())).map(|month| month as u32 + 1)
 }
@@ -210,7 +256,7 @@ fn without_weekday(text: &str) -> &str {
     }
 }
 
-fn days_of_month(year: i64, month: u32) -> Option<u32> {
+pub(crate) fn days_of_month(year: i64, month: u32) -> Option<u32> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     Some(match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -229,6 +275,20 @@ fn split_time(text: &str) -> (&str, Option<&str>) {
         Some(begin) => (text[..begin].trim_end_matches([',', ' ']), Some(text[begin + 1..].trim())),
         None => (text, None),
     }
+}
+
+/// Whether a date and time has digits of a second beyond microseconds that are not zero.
+#[must_use]
+pub fn has_nanoseconds(text: &str) -> bool {
+    let fraction = text.rsplit_once(['.', ',']).filter(|(time, _)| time.contains(':')).map_or("", |(_, rest)| rest);
+    let digits = fraction.bytes().take_while(u8::is_ascii_digit);
+    digits.skip(MICROSECOND_DIGITS).any(|digit| digit != b'0')
+}
+
+/// Whether the time behind a date has a zone that is not UTC.
+#[must_use]
+pub fn has_zone(text: &str) -> bool {
+    split_time(trimmed(text)).1.and_then(offset).is_some_and(|(_, minutes)| minutes != 0)
 }
 
 /// A time of day.
@@ -264,38 +324,14 @@ impl Time {
             }
             hour = hour % 12 + if half.starts_with('p') { 12 } else { 0 };
         }
-        // The reader knows six digits; more are zeros in most exports, and are dropped only then.
-        let fraction = fraction.trim_end_matches('0').to_owned();
-        (hour < 24 && fraction.len() <= 6).then_some(Self {
-            minutes: i64::from(hour * 60 + minute),
-            seconds,
-            fraction,
-            offset_minutes,
-        })
+        // The reader knows six digits; more are dropped (tenaz-infer says so).
+        let fraction = fraction[..fraction.len().min(MICROSECOND_DIGITS)].trim_end_matches('0').to_owned();
+        (hour < 24).then_some(Self { minutes: i64::from(hour * 60 + minute), seconds, fraction, offset_minutes })
     }
-}
-
-/// The time without its zone, and the zone's minutes east of UTC.
-fn offset(text: &str) -> Option<(&str, i64)> {
-    if let Some(time) = text.strip_suffix(['Z', 'z']) {
-        return Some((time.trim_end(), 0));
-    }
-    if let Some(time) = text.strip_suffix("UTC").or_else(|| text.strip_suffix("GMT")) {
-        return Some((time.trim_end(), 0));
-    }
-    let Some(sign) = text.rfind(['+', '-']) else { return Some((text, 0)) };
-    let digits: String = text[sign + 1..].chars().filter(|c| *c != ':').collect();
-    let (hours, minutes) = match digits.len() {
-        1 | 2 => (number(&digits, 2)?, 0),
-        4 => (number(&digits[..2], 2)?, number(&digits[2..], 2)?),
-        _ => return None,
-    };
-    let minutes = i64::from(hours * 60 + minutes);
-    Some((text[..sign].trim_end(), if text[sign..].starts_with('-') { -minutes } else { minutes }))
 }
 
 /// A date and minutes that may lie before or behind its day.
-fn shifted((year, month, day): (i64, u32, u32), minutes: i64) -> (i64, u32, u32, i64) {
+pub(crate) fn shifted((year, month, day): (i64, u32, u32), minutes: i64) -> (i64, u32, u32, i64) {
     let (days, minutes) = (minutes.div_euclid(24 * 60), minutes.rem_euclid(24 * 60));
     let (mut year, mut month, mut day) = (year, month, i64::from(day) + days);
     if day < 1 {
@@ -335,6 +371,12 @@ mod tests {
             (b'.', Some(b','), "", None),
             (b'.', Some(b','), "1.2.3", None),
             (b'.', Some(b','), "abc", None),
+            (b'.', Some(b','), "1,23,456.00", Some("123456.00")),
+            (b'.', Some(b','), "₹12,34,56,789", Some("123456789")),
+            (b'.', Some(b','), "123,45,678", None),
+            (b'.', Some(b','), "0,125", None),
+            (b',', Some(b'.'), "1,5E+10", Some("1.5E+10")),
+            (b',', Some(b'.'), "1E5", None),
         ] {
             assert_eq!(form(decimal, group).plain(text).as_deref(), plain, "{text}");
         }

@@ -47,7 +47,21 @@ pub(crate) struct Answered {
     pub(crate) misfits: Misfits,
     /// Records were rejected because of their encoding.
     pub(crate) not_utf8: bool,
+    /// Records were rejected because of the number of their fields, and because of their quotes.
+    ragged: bool,
+    misquoted: bool,
     pub(crate) verdict: Verdict,
+}
+
+impl Answered {
+    /// The options that read records which no type could have helped.
+    pub(crate) fn cures(&self) -> Vec<&'static str> {
+        let cures = [
+            (self.ragged, "records with too few or too many fields: --lenient pads or cuts them, and counts them"),
+            (self.misquoted, "records with broken quotes: --lenient takes them literally, and --quote none all quotes"),
+        ];
+        cures.into_iter().filter(|(is_so, _)| *is_so).map(|(_, cure)| cure).collect()
+    }
 }
 
 /// The columns whose values made records bad, by table: how many records each.
@@ -88,8 +102,10 @@ pub(crate) fn answer(
     let stream = watcher.stream.as_ref();
     let hand_out = HandOut { job: &job, workload, target: &target, copies, stream, bad: &watcher.bad };
     let verdict = hand_out.hand_out(&outcome, out, screen)?;
-    let not_utf8 = outcome.tables.iter().any(|table| table.reasons.contains_key(NOT_UTF8));
-    Ok(Answered { misfits: watcher.misfits.into_inner().unwrap_or_default(), not_utf8, verdict })
+    let has = |reason: &str| outcome.tables.iter().any(|table| table.reasons.contains_key(reason));
+    let (ragged, misquoted) = (has("field_count"), has("text_after_quote") || has("quote_never_closed"));
+    let misfits = watcher.misfits.into_inner().unwrap_or_default();
+    Ok(Answered { misfits, not_utf8: has(NOT_UTF8), ragged, misquoted, verdict })
 }
 
 fn options(args: &EngineArgs) -> Options {

@@ -59,6 +59,9 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
             if let Some(hint) = hint(&answered.misfits) {
                 screen.say(&hint);
             }
+            for cure in answered.cures() {
+                screen.say(cure);
+            }
             if answered.not_utf8 {
                 screen.say("some records are not UTF-8: --encoding windows-1252 (or another) reads them");
             }

@@ -1,4 +1,5 @@
-//! The names of an answer's columns, in the letters of the files: `ProductType`, though SQL calls it `producttype`.
+//! The names of an answer's columns, as the files write them: `ProductType` and `Order Date`, though SQL calls them `producttype`
+//! and `order_date`.
 //!
 //! Only a column of a table that reaches the answer under its own name is called so; what has another name in the query, or is
 //! computed, is called as the query says. The same holds for decimals that are shown without zeros at their end.

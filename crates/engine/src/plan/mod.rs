@@ -21,6 +21,7 @@ mod file_order;
 mod forget;
 mod grouping;
 mod guard;
+mod header_names;
 mod hoist;
 mod key;
 mod labels;

@@ -361,8 +361,8 @@ mod tests {
         let text = "CREATE VIEW v AS SELECT 1;WITH a AS (SELECT * FROM v) SELECT * FROM a;\
                     WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r, v; DROP VIEW IF EXISTS v; SELECT * FROM v";
         let split: Vec<String> = split(text).into_iter().map(|(_, sql)| sql).collect();
-        assert_eq!(split[0], "WITH v AS (      SELECT 1),       a AS (SELECT * FROM v) SELECT * FROM a");
-        assert!(split[1].starts_with("WITH RECURSIVE v AS (  SELECT 1), "), "{}", split[1]);
+        assert_eq!(split[0], "WITH v AS (      SELECT 1),    a AS (SELECT * FROM v) SELECT * FROM a");
+        assert!(split[1].starts_with("WITH RECURSIVE v AS ( SELECT 1), "), "{}", split[1]);
         assert!(split[1].ends_with("r AS (SELECT 1) SELECT * FROM r, v"), "{}", split[1]);
         assert_eq!(split[2], "SELECT * FROM v");
     }

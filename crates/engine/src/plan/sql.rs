@@ -14,6 +14,7 @@ use super::distinct_on::first_of_each;
 use super::exact::exact;
 use super::grouping::grouping_arguments;
 use super::guard::guard_filtered_aggregates;
+use super::header_names::in_names_of_columns;
 use super::hoist::hoist_subqueries;
 use super::labels::{labelled, shown};
 use super::microseconds::microseconds;
@@ -50,7 +51,8 @@ async fn plan_async(
     let state = context.state();
     // Blanks in front stay: places in the text count from its start.
     let sql = query.sql.trim_end().trim_end_matches(';');
-    let statement = parse(sql, state.config().options().sql_parser.recursion_limit.get())?;
+    let mut statement = parse(sql, state.config().options().sql_parser.recursion_limit.get())?;
+    in_names_of_columns(&mut statement, workload);
     let logical = state.statement_to_plan(statement).await?;
     if !matches!(
         logical,

@@ -34,8 +34,10 @@ pub(super) struct TableEntry {
     pub(super) columns_by_name: Option<bool>,
     pub(super) drop_repeated_headers: Option<bool>,
     pub(super) drop_totals: Option<bool>,
+    pub(super) drop_unlabelled: Option<bool>,
     pub(super) ruled: Option<bool>,
     pub(super) framed: Option<bool>,
+    pub(super) doubled_delimiter: Option<bool>,
     pub(super) lenient: Option<bool>,
     pub(super) columns: Spanned<Vec<ColumnEntry>>,
 }
@@ -61,13 +63,16 @@ pub(super) struct ColumnEntry {
     pub(super) decimal_mark: Option<Spanned<String>>,
     pub(super) group_mark: Option<Spanned<String>>,
     pub(super) date_order: Option<Spanned<String>>,
+    pub(super) date_format: Option<Spanned<String>>,
+    /// Values stand in formulas: `="00123"`.
+    #[serde(default)]
+    pub(super) formulas: bool,
 }
 
 impl ColumnEntry {
-    /// Its name in the files, if that is its name in other letters.
+    /// Its name in the files, which answers show, if that is another.
     pub(super) fn label(&self) -> Option<String> {
-        let name = self.name.get_ref();
-        self.header.clone().filter(|header| header != name && header.to_lowercase() == name.to_lowercase())
+        self.header.clone().filter(|header| header != self.name.get_ref())
     }
 }
 

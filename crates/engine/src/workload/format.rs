@@ -1,7 +1,7 @@
 //! How the files of a table are written, as a workload file says it.
 
 use tenaz_csv::{Header, Layout};
-use tenaz_source::{DateOrder, Dialect, Escape, FileFormat, NumberForm, TextEncoding, ValueForm};
+use tenaz_source::{DateFormat, DateOrder, Dialect, Escape, FileFormat, NumberForm, TextEncoding, ValueForm};
 use toml::Spanned;
 
 use super::check::Here;
@@ -34,6 +34,7 @@ impl Here<'_> {
             skip_spaces: entry.skip_spaces.unwrap_or(false),
             ruled: entry.ruled.unwrap_or(false),
             framed: entry.framed.unwrap_or(false),
+            doubled: entry.doubled_delimiter.unwrap_or(false),
             ..usual
         };
         dialect.check().map_err(|e| self.wrong(entry.name.span(), e.to_string(), "correct the marks of this table"))?;
@@ -48,6 +49,7 @@ impl Here<'_> {
             values,
             drop_repeated_headers: entry.drop_repeated_headers.unwrap_or(false),
             drop_totals: entry.drop_totals.unwrap_or(false),
+            drop_unlabelled: entry.drop_unlabelled.unwrap_or(false),
             lenient: entry.lenient.unwrap_or(false),
             ..FileFormat::default()
         })
@@ -71,6 +73,13 @@ impl Here<'_> {
         if column.date_order.is_some() {
             let order = self.one_of("date_order", column.date_order.as_ref(), DateOrder::Dmy, &orders)?;
             return Ok(Some(ValueForm::Date(order)));
+        }
+        if let Some(format) = &column.date_format {
+            let wrong = |problem: String| self.wrong(format.span(), problem, "write date_format = \"%d.%m.%Y\"");
+            return DateFormat::parse(format.get_ref()).map(ValueForm::Format).map(Some).map_err(wrong);
+        }
+        if column.formulas {
+            return Ok(Some(ValueForm::Formula));
         }
         if column.decimal_mark.is_none() && column.group_mark.is_none() {
             return Ok(None);

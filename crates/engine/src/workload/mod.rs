@@ -42,7 +42,7 @@ pub struct Table {
     pub layout: Arc<Layout>,
     /// How the files are written.
     pub format: FileFormat,
-    /// The names of the columns as answers show them, where they are written in other letters (`ProductType`).
+    /// The names of the columns as answers show them, where a header writes them otherwise (`ProductType`, `Order Date`).
     pub labels: Vec<Option<String>>,
     /// Columns of decimals whose values have unlike numbers of digits: answers show them without zeros at their end.
     pub trimmed: Vec<bool>,
