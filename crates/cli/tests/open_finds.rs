@@ -203,6 +203,10 @@ fn what_is_dropped_or_missing_is_said() {
     said(&err, "no names of columns were found, so they are c1, c2");
     let (_, err) = rows(b"Tag;n\n31.01.25;1\n01.02.25;2\n", &[]);
     assert!(!err.contains("the other way"), "31 is a day: {err}");
+    let (_, err) = rows(b"v\n1\n2\n\n4\n", &[]);
+    said(&err, "blank lines between the values are no records, and no nulls");
+    let (_, err) = rows(b"\"id,\"\"name\"\"\"\n\"1,\"\"Ann\"\"\"\n\"2,\"\"Bob\"\"\"\n", &[]);
+    said(&err, "so the file was quoted twice");
     let done = sql(b"[{\"a\":1},{\"a\":2}]", "SELECT 1", &[]);
     said(&done.err, "this is a JSON document, not CSV");
 }

@@ -147,6 +147,9 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
             "line {line}: a quoted field goes on for {lines} lines that look like records; look whether its quote is closed in the right place (--quote none takes quotes literally)"
         ));
     }
+    if columns == 1 {
+        said.extend(said_of_one_column(first_table));
+    }
     if let Some(record) = first_table.iter().find(|record| record.odd_quote.is_some()) {
         let field = record.odd_quote.as_deref().unwrap_or_default();
         said.push(format!(
@@ -200,6 +203,23 @@ fn said_of(guess: &HeaderGuess, records: &[Seen], dialect: &Dialect, reading: &R
     if guess.is_doubtful && reading.header.is_none() {
         said.push(
             "all columns are text, and the first record is taken for their names (--header no reads it as data)"
+                .to_owned(),
+        );
+    }
+    said
+}
+
+/// What may be wrong with a file of one column.
+fn said_of_one_column(records: &[Seen]) -> Vec<String> {
+    let mut said = Vec::new();
+    if records.iter().skip(1).any(|record| record.behind_blank) {
+        said.push("blank lines between the values are no records, and no nulls".to_owned());
+    }
+    let fields = |record: &Seen| record.fields.first().map_or(0, |field| field.matches([',', ';', '\t']).count());
+    let first = records.first().map_or(0, fields);
+    if first > 0 && records.len() > 1 && records.iter().all(|record| fields(record) == first) {
+        said.push(
+            "every record is one field in quotes that holds delimiters, so the file was quoted twice: take the outer quotes away with sed 's/^\"//;s/\"$//;s/\"\"/\"/g'"
                 .to_owned(),
         );
     }
