@@ -170,6 +170,9 @@ pub(crate) struct SubmitArgs {
     /// The token that the gateways ask for.
     #[arg(long, value_name = "TOKEN", env = "TENAZ_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
+    /// A file with the token in its first line, instead of --token.
+    #[arg(long, value_name = "FILE", env = "TENAZ_TOKEN_FILE", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
     /// Fail at the first bad record.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -237,6 +240,9 @@ pub(crate) struct SqlArgs {
     /// The token that the gateways ask for.
     #[arg(long, value_name = "TOKEN", env = "TENAZ_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
+    /// A file with the token in its first line, instead of --token.
+    #[arg(long, value_name = "FILE", env = "TENAZ_TOKEN_FILE", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 }

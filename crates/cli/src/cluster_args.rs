@@ -126,6 +126,9 @@ pub(crate) struct GatewayArgs {
     /// Who may use it: a file with one tenant:sha256-of-token per line.
     #[arg(long, value_name = "FILE", env = "TENAZ_TOKENS")]
     pub(crate) tokens: Option<PathBuf>,
+    /// A limit, such as job-time=2h or open-jobs-per-tenant=4; may be given several times. GET /v1/limits shows all.
+    #[arg(long, value_name = "NAME=VALUE", env = "TENAZ_LIMITS", value_delimiter = ',')]
+    pub(crate) limit: Vec<String>,
     /// The URL under which clients reach it, if that is not its address.
     #[arg(long, value_name = "URL", env = "TENAZ_URL")]
     pub(crate) url: Option<String>,

@@ -16,6 +16,7 @@ mod reading_args;
 mod rejected;
 mod row_stream;
 mod screen;
+mod secrets;
 mod statements;
 mod stop;
 mod summary;
@@ -40,6 +41,10 @@ fn main() -> ExitCode {
     };
     let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
     let screen = Screen::new(cli.quiet);
+    // These two say it in their log.
+    if !matches!(cli.command, Command::Gateway(_) | Command::Worker(_)) {
+        secrets::warnings(std::env::args_os().skip(1)).into_iter().for_each(|warning| screen.say(warning));
+    }
     if matches!(cli.command, Command::Run(_) | Command::Demo(_) | Command::Sql(_) | Command::Worker(_)) {
         use_small_pages();
     }

@@ -50,6 +50,7 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T> {
 
 /// Connects to the broker.
 pub(crate) async fn link(args: &BrokerArgs, what: &str) -> Result<Link> {
+    crate::secrets::warnings(std::env::args_os().skip(1)).into_iter().for_each(|text| tracing::warn!("{text}"));
     let mut broker: BrokerSettings = args.broker.parse().map_err(|e: tenaz_rabbit::Error| Usage(e.to_string()))?;
     broker.credentials_file.clone_from(&args.credentials_file);
     broker.ca_file.clone_from(&args.ca_file);

@@ -83,6 +83,9 @@ pub(crate) struct StatusArgs {
     /// The token that the gateways ask for, to see the jobs.
     #[arg(long, value_name = "TOKEN", env = "TENAZ_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
+    /// A file with the token in its first line, instead of --token.
+    #[arg(long, value_name = "FILE", env = "TENAZ_TOKEN_FILE", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

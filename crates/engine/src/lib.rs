@@ -13,6 +13,7 @@ mod job_time;
 pub mod limits;
 mod machine_words;
 mod plan;
+mod stop;
 mod task;
 mod task_fault;
 mod workload;
@@ -23,5 +24,6 @@ pub use plan::{
     Edge, FileOrder, JobPlan, PlannedQuery, Purpose, ScanPlan, Stage, Statement, TRIM_ZEROS, describe, needs_quotes,
     split_statements,
 };
+pub use stop::StopFlag;
 pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows, tight};
 pub use workload::{KindError, Query, Role, Table, Workload, bundled_names, parse_kind};

@@ -20,3 +20,27 @@ pub const SHOWN_VALUES: usize = 6;
 pub const SHOWN_CHARACTERS: usize = 160;
 /// An aggregation in memory holds at most so many times the bytes of its input.
 pub const GROUPS_PER_INPUT: usize = 4;
+/// Words and signs of one query: the depth of what the parser makes of it is at most half.
+pub const MAX_QUERY_TOKENS: usize = 65_536;
+/// Operators, functions and subqueries inside each other.
+pub const MAX_QUERY_DEPTH: usize = 256;
+/// Tables and SELECTs of one query, after each name of WITH is replaced by its query.
+pub const MAX_QUERY_TABLES: usize = 256;
+/// Grouping sets of one SELECT.
+pub const MAX_GROUPING_SETS: usize = 1024;
+/// Columns that one SELECT names.
+pub const MAX_SELECT_COLUMNS: usize = 4096;
+/// Terms of AND or OR in a row from which on they are put together anew, as a tree of small depth.
+pub const LONG_CHAIN: usize = 32;
+/// The stack of the thread that plans. Only what is used of it takes memory.
+pub const PLANNING_STACK_BYTES: usize = 256 << 20;
+/// How long planning a job may take where nobody says otherwise.
+pub const PLANNING_TIME: std::time::Duration = std::time::Duration::from_secs(60);
+/// Bytes of one value that a function makes of less: a repeated or padded text, a series of numbers.
+pub const MAX_VALUE_BYTES: usize = 16 << 20;
+/// Bytes of all such values of one batch of rows.
+pub const MAX_BATCH_BYTES: usize = 256 << 20;
+/// Bytes of all such values that are computed while a job is planned, and stay in its plan.
+pub const MAX_CONSTANT_BYTES: usize = 64 << 20;
+/// Bytes of rows that one task may make: they rest in memory until it is done.
+pub const MAX_TASK_BYTES: usize = 2 << 30;

@@ -13,9 +13,19 @@ use crate::problem::{Code, Problem};
 const CHANNELS_OF_ENDED: usize = 1;
 
 /// Refuses a job that could not be worked on, with the reason.
-pub(crate) async fn admit(app: &App, tenant: &Tenant, data_bytes: u64) -> Result<(), Problem> {
+pub(crate) async fn admit(app: &App, tenant: &Tenant, data_bytes: u64, partitions: u16) -> Result<(), Problem> {
+    if usize::from(partitions) > app.limits.partitions {
+        let text = format!(
+            "{partitions} partitions are more than the limit partitions of {} per job: ask for fewer",
+            app.limits.partitions
+        );
+        return Err(Problem::new(Code::TooLarge, text));
+    }
     if data_bytes > app.limits.data_bytes {
-        let text = format!("{data_bytes} bytes are more than the limit of {} per job", app.limits.data_bytes);
+        let text = format!(
+            "{data_bytes} bytes are more than the limit data-bytes of {} per job: send less at a time",
+            app.limits.data_bytes
+        );
         return Err(Problem::new(Code::TooLarge, text));
     }
     check_counts(app, tenant)?;
@@ -69,7 +79,7 @@ async fn a_worker(app: &App) {
 }
 
 fn check_counts(app: &App, tenant: &Tenant) -> Result<(), Problem> {
-    let is_mine = |view: &JobView| (view.end.is_none(), view.card.tenant == tenant.0);
+    let is_mine = |view: &JobView| (view.end.is_none(), tenant.owns(&view.card));
     let jobs = app.book.each(is_mine);
     let open = jobs.iter().filter(|(open, _)| *open).count();
     let mine = jobs.iter().filter(|(open, mine)| *open && *mine).count();
@@ -77,15 +87,29 @@ fn check_counts(app: &App, tenant: &Tenant) -> Result<(), Problem> {
     let full = |what: String| Err(Problem::new(Code::TooManyJobs, what));
     if mine >= limits.open_jobs_per_tenant {
         return full(format!(
-            "{mine} jobs of yours are open, and {} may be: finish or cancel one",
+            "{mine} jobs of yours are open, and the limit open-jobs-per-tenant is {}: finish or cancel one",
             limits.open_jobs_per_tenant
         ));
     }
     if open >= limits.open_jobs {
-        return full(format!("{open} jobs are open, and {} may be: try again later", limits.open_jobs));
+        return full(format!(
+            "{open} jobs of all tenants are open, and the limit open-jobs is {}: try again later",
+            limits.open_jobs
+        ));
+    }
+    let kept = jobs.iter().filter(|(_, mine)| *mine).count();
+    if kept >= limits.jobs_per_tenant {
+        return full(format!(
+            "{kept} jobs of yours are kept, and the limit jobs-per-tenant is {}: delete some that have ended",
+            limits.jobs_per_tenant
+        ));
     }
     if jobs.len() >= limits.jobs {
-        return full(format!("{} jobs are kept, and {} may be: delete some that have ended", jobs.len(), limits.jobs));
+        return full(format!(
+            "{} jobs of all tenants are kept, and the limit jobs is {}: delete some that have ended",
+            jobs.len(),
+            limits.jobs
+        ));
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use crate::places::FilePlaces;
 use crate::plans::{Planned, Plans};
 use crate::problem::{Code, Problem};
 use crate::receipts::Receipts;
+use crate::request_rate::RequestRate;
 use crate::server::Ending;
 use crate::state::end_name;
 use crate::stuck::Stuck;
@@ -30,6 +31,7 @@ pub(crate) struct App {
     pub(crate) tokens: Option<Arc<Tokens>>,
     pub(crate) limits: Limits,
     pub(crate) plans: Plans,
+    pub(crate) request_rate: RequestRate,
     pub(crate) receipts: Receipts,
     pub(crate) ending: Ending,
     /// How this process shows itself.
@@ -103,7 +105,8 @@ impl App {
         let touch_every = TOUCH_EVERY.min(settings.patience.idle / 4).min(settings.patience.results / 4);
         Self {
             receipts: Receipts::new(&book),
-            plans: Plans::default(),
+            plans: Plans::new(limits.planning),
+            request_rate: RequestRate::new(limits.requests_per_second),
             upload_memory: Arc::new(Semaphore::new(limits.upload_memory_bytes.min(Semaphore::MAX_PERMITS))),
             streams: Arc::new(Semaphore::new(limits.streams)),
             files: FilePlaces::new(limits.files),
@@ -135,7 +138,7 @@ impl App {
             found = look();
         }
         match (found, self.link.trouble()) {
-            (Some((card, end)), _) if card.tenant == tenant.0 => Ok((card, end)),
+            (Some((card, end)), _) if tenant.may_see(&card) => Ok((card, end)),
             (None, Some(trouble)) => Err(broker_away(&trouble)),
             _ => Err(unknown()),
         }
@@ -168,6 +171,7 @@ impl App {
     /// The same, where the job must not have ended.
     pub(crate) async fn open_job(&self, tenant: &Tenant, id: &str) -> Result<Job, Problem> {
         let job = self.job(tenant, id).await?;
+        tenant.check_owns(&job.card)?;
         match &job.end {
             None => Ok(job),
             Some(end) => Err(ended(job.id(), end)),

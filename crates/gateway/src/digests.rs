@@ -20,6 +20,7 @@ pub(crate) async fn digests(
     Query(parameters): Query<BTreeMap<String, String>>,
 ) -> Result<Json<Value>, Problem> {
     let job = app.job(&tenant, &id).await?;
+    tenant.check_owns(&job.card)?;
     let table = job.table(&table)?;
     let from = first_chunk(&parameters)?;
     app.touch(job.id());

@@ -39,6 +39,7 @@ pub(crate) async fn finish(
     body: Body,
 ) -> Result<Json<Value>, Problem> {
     let job = app.job(&tenant, &id).await?;
+    tenant.check_owns(&job.card)?;
     let table = job.table(&table)?;
     let asked: Finish = receive_json(&app, &headers, body).await?;
     app.settled(job.id()).await;
@@ -181,6 +182,7 @@ pub(crate) async fn missing(
     Query(parameters): Query<BTreeMap<String, String>>,
 ) -> Result<Json<Value>, Problem> {
     let job = app.job(&tenant, &id).await?;
+    tenant.check_owns(&job.card)?;
     app.touch(job.id());
     app.settled(job.id()).await;
     let totals = totals(&parameters)?;

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
+use crate::job_time::end_late_jobs;
 use crate::routes::router;
 use crate::server::{Ending, serve};
 use crate::status::count_jobs;
@@ -71,6 +72,7 @@ impl Gateway {
         let member = Arc::clone(&membership);
         let app = Arc::new(App::new(link, book, member, tokens, &settings, Arc::clone(&vitals), ending.clone()));
         tokio::spawn(count_jobs(Arc::clone(&app)));
+        tokio::spawn(end_late_jobs(Arc::clone(&app)));
         let connections = TaskTracker::new();
         let limits = &settings.limits;
         let serving =

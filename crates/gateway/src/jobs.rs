@@ -76,12 +76,12 @@ pub(crate) async fn create(
     match known {
         Some((false, _)) => return Err(tenaz_cluster::Error::OtherJob(id).into()),
         Some((true, _)) => {}
-        None => admit(&app, &tenant, data_bytes).await?,
+        None => admit(&app, &tenant, data_bytes, spec.partitions).await?,
     }
     let planned = app.plans.get(&spec, &digest).await?;
     let card = JobCard {
         id: id.clone(),
-        tenant: tenant.0,
+        tenant: tenant.name,
         workload: planned.workload.name.clone(),
         partitions: spec.partitions,
         waves: planned.waves() as u16,
@@ -128,7 +128,7 @@ fn job_id(tenant: &Tenant, headers: &HeaderMap) -> Result<JobId, Problem> {
         return Err(Problem::new(Code::TooLarge, text));
     }
     let mut hash = Sha256::new();
-    hash.update(tenant.0.as_bytes());
+    hash.update(tenant.name.as_bytes());
     hash.update([0]);
     hash.update(key);
     let hash: [u8; 32] = hash.finalize().into();
@@ -200,8 +200,8 @@ pub(crate) async fn list(State(app): State<Shared>, tenant: Tenant) -> Json<Valu
     let mut jobs: Vec<(u64, Value)> = app
         .book
         .each(|view| {
-            let mine = view.card.tenant == tenant.0;
-            mine.then(|| (view.card.created_ms, crate::state::line(&app, view)))
+            let may_see = tenant.may_see(&view.card);
+            may_see.then(|| (view.card.created_ms, crate::state::line(&app, &tenant, view)))
         })
         .into_iter()
         .flatten()
@@ -329,13 +329,13 @@ mod tests {
         let id = |tenant: &str, key: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("idempotency-key", key.parse().unwrap());
-            job_id(&Tenant(tenant.to_owned()), &headers)
+            job_id(&Tenant::named(tenant), &headers)
         };
         assert_eq!(id("a", "k").unwrap(), id("a", "k").unwrap());
         assert_ne!(id("a", "k").unwrap(), id("b", "k").unwrap());
         assert_ne!(id("a", "k").unwrap(), id("a", "l").unwrap());
         assert!(id("a", &"k".repeat(201)).is_err());
-        let random = |_| job_id(&Tenant("a".to_owned()), &HeaderMap::new()).unwrap();
+        let random = |_| job_id(&Tenant::named("a"), &HeaderMap::new()).unwrap();
         assert_ne!(random(0), random(1));
     }
 }

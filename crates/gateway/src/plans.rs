@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use serde_json::{Value, json};
@@ -30,9 +31,9 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    fn make(spec: &JobSpec) -> Result<Self, tenaz_engine::Error> {
+    fn make(spec: &JobSpec, time: Duration) -> Result<Self, tenaz_engine::Error> {
         let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
-        let plan = JobPlan::new(&workload)?;
+        let plan = JobPlan::within(&workload, time)?;
         let topology = plan.topology(spec.partitions)?;
         let found = topology.waves();
         let wave_of = |table| found.iter().position(|wave| wave.tables.contains(&TableId(table as u16)));
@@ -128,15 +129,16 @@ struct Kept {
 pub(crate) struct Plans {
     kept: Mutex<(u64, HashMap<String, Kept>)>,
     planning: Arc<Semaphore>,
-}
-
-impl Default for Plans {
-    fn default() -> Self {
-        Self { kept: Mutex::default(), planning: Arc::new(Semaphore::new(PLANNING_AT_ONCE)) }
-    }
+    /// How long planning one job may take.
+    time: Duration,
 }
 
 impl Plans {
+    /// None yet; planning one may take so long.
+    pub(crate) fn new(time: Duration) -> Self {
+        Self { kept: Mutex::default(), planning: Arc::new(Semaphore::new(PLANNING_AT_ONCE)), time }
+    }
+
     /// The plan of a job. `digest` is its spec's.
     pub(crate) async fn get(&self, spec: &Arc<JobSpec>, digest: &str) -> Result<Arc<Planned>, Problem> {
         let cell = self.cell(digest);
@@ -146,9 +148,9 @@ impl Plans {
 
     async fn plan(&self, spec: &Arc<JobSpec>) -> Result<Arc<Planned>, Problem> {
         let permit = Arc::clone(&self.planning).acquire_owned().await.map_err(Problem::internal)?;
-        let spec = Arc::clone(spec);
+        let (spec, time) = (Arc::clone(spec), self.time);
         let planning = tokio::task::spawn_blocking(move || {
-            let planned = Planned::make(&spec);
+            let planned = Planned::make(&spec, time);
             drop(permit);
             planned
         });
@@ -183,7 +185,7 @@ mod tests {
 
     #[test]
     fn plans_that_nobody_uses_are_forgotten_first() {
-        let plans = Plans::default();
+        let plans = Plans::new(Duration::from_secs(1));
         let first = plans.cell("first");
         for n in 1..KEPT_PLANS {
             plans.cell(&n.to_string());

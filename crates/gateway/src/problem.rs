@@ -11,7 +11,7 @@ fn facts(code: Code) -> (u16, &'static str, Option<u32>) {
     match code {
         Code::BadRequest => (400, "The request cannot be understood", None),
         Code::Unauthorized => (401, "A valid token is needed", None),
-        Code::Forbidden => (403, "Requests of other web sites are refused", None),
+        Code::Forbidden => (403, "This is not allowed", None),
         Code::NotFound => (404, "There is nothing here", None),
         Code::MethodNotAllowed => (405, "This cannot be done here", None),
         Code::RequestTimeout => (408, "The request came too slowly", None),

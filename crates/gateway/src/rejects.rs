@@ -33,6 +33,7 @@ pub(crate) async fn rejects(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let job = app.job(&tenant, &id).await?;
+    tenant.check_owns(&job.card)?;
     let format = StreamFormat::of(&parameters, &headers)?;
     let (rows, first) = RowStream::begin(format, &reject_schema()).map_err(Problem::internal)?;
     let (out, response) = stream::open(&app, format.content_type())?;

@@ -30,6 +30,7 @@ pub(crate) async fn results(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let job = app.job(&tenant, &id).await?;
+    tenant.check_owns(&job.card)?;
     let format = StreamFormat::of(&parameters, &headers)?;
     let Some((query, planned)) = job.planned.query(&query) else {
         let known: Vec<&str> = job.planned.plan.queries.iter().map(|query| query.name.as_str()).collect();

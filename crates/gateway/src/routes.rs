@@ -1,5 +1,7 @@
 //! The table of routes.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -8,7 +10,8 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use crate::app::Shared;
 use crate::problem::{Code, PROBLEM_JSON, Problem};
 use crate::requests::{Watch, watched};
-use crate::{about, chunks, digests, events, files, finish, jobs, rejects, results};
+use crate::token_guard::end_with_token;
+use crate::{about, chunks, digests, events, files, finish, jobs, named_limits, rejects, results};
 
 /// A route: method, path, and who serves it.
 pub(crate) struct Route {
@@ -36,6 +39,7 @@ pub(crate) fn table() -> Vec<Route> {
         route("get", "/v1/jobs/{job}/results/{query}", get(results::results)),
         route("get", "/v1/jobs/{job}/rejects", get(rejects::rejects)),
         route("get", "/v1/jobs/{job}/events", get(events::events)),
+        route("get", "/v1/limits", get(named_limits::limits)),
         route("get", "/v1/openapi.json", get(about::openapi)),
         route("get", "/healthz", get(about::health)),
         route("get", "/readyz", get(about::ready)),
@@ -51,6 +55,7 @@ pub(crate) fn router(app: Shared) -> Router {
     let routes = table.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.serve));
     routes
         .layer(axum::middleware::map_response(as_problem))
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), end_with_token))
         .layer(axum::middleware::from_fn_with_state(watch, watched))
         .with_state(app)
 }

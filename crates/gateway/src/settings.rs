@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenaz_cluster::Patience;
+use tenaz_core::limits::MAX_PARTITIONS;
 use tenaz_vitals::Vitals;
 
 use crate::Error;
@@ -63,8 +64,18 @@ pub struct Limits {
     pub open_jobs_per_tenant: usize,
     /// Jobs that are there at all, ended ones included.
     pub jobs: usize,
+    /// Jobs of one tenant, ended ones included.
+    pub jobs_per_tenant: usize,
+    /// Requests a second of one tenant at one gateway, for a while more of them.
+    pub requests_per_second: usize,
+    /// Partitions of a job.
+    pub partitions: usize,
+    /// How long a job may take from its creation to its end.
+    pub job_time: Duration,
     /// Bytes of data that a job may announce.
     pub data_bytes: u64,
+    /// How long planning a job may take. Workers give it longer: what was planned here must not fail there.
+    pub planning: Duration,
     /// Connections of clients.
     pub connections: usize,
     /// Results, rejects and events streamed at a time.
@@ -95,7 +106,12 @@ impl Default for Limits {
             open_jobs: 64,
             open_jobs_per_tenant: 16,
             jobs: 1024,
+            jobs_per_tenant: 512,
+            requests_per_second: 2000,
+            partitions: usize::from(MAX_PARTITIONS),
+            job_time: Duration::from_secs(24 * 3600),
             data_bytes: 1 << 40,
+            planning: Duration::from_secs(10),
             connections: 1024,
             streams: 128,
             files: 16,

@@ -5,6 +5,7 @@ use tenaz_cluster::{ControlProblem, JobProgress, JobView, ResultEnd, TableEnd};
 use tenaz_core::{Classified, DoneSummary, End, FailedQuery, JobCard, TableId};
 
 use crate::app::{App, Job, gone};
+use crate::auth::Tenant;
 use crate::error_record::ErrorRecord;
 use crate::limits::UPLOAD_IDLE;
 use crate::problem::Problem;
@@ -49,16 +50,20 @@ pub(crate) fn summarize(view: &JobView) -> &'static str {
 }
 
 /// A line of the list of jobs.
-pub(crate) fn line(app: &App, view: &JobView) -> Value {
+pub(crate) fn line(app: &App, tenant: &Tenant, view: &JobView) -> Value {
     let card = &view.card;
-    json!({
+    let mut line = json!({
         "job": card.id.as_str(),
         "workload": card.workload,
         "state": summarize(view),
         "created": rfc3339(card.created_ms),
         "progress": progress(app, view),
         "failed": failed(view),
-    })
+    });
+    if tenant.is_operator {
+        line["tenant"] = card.tenant.as_str().into();
+    }
+    line
 }
 
 /// The queries that could not be answered, as far as the registry tells of them.

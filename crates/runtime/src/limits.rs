@@ -28,6 +28,8 @@ pub const MANY_ROWS: u64 = 16 << 10;
 pub const EARLY_MERGE_ROWS: u64 = 1 << 8;
 /// Threads of an embedded job.
 pub const MAX_THREADS: usize = 256;
+/// The stack of a thread that runs tasks: operators call each other, a hundred joins deep. Only what is used of it takes memory.
+pub const TASK_STACK_BYTES: usize = 64 << 20;
 /// Files of one table.
 pub const MAX_FILES: usize = 100_000;
 /// How often a worker starts the actor of a job again that has panicked, before the job fails.

@@ -1,12 +1,14 @@
 //! Counters that anybody may look at while a job runs.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+use tenaz_engine::StopFlag;
 
 /// How far a job is.
 #[derive(Debug, Default)]
 pub struct Progress {
     tables: Vec<TableProgress>,
-    stop: AtomicBool,
+    stop: StopFlag,
 }
 
 /// How far the reading of one table is.
@@ -25,7 +27,7 @@ pub struct TableProgress {
 impl Progress {
     /// Counters for `tables` tables.
     pub fn new(tables: usize) -> Self {
-        Self { tables: (0..tables).map(|_| TableProgress::default()).collect(), stop: AtomicBool::new(false) }
+        Self { tables: (0..tables).map(|_| TableProgress::default()).collect(), stop: StopFlag::default() }
     }
 
     /// One table's counters.
@@ -33,13 +35,18 @@ impl Progress {
         &self.tables[table]
     }
 
-    /// Asks the job to stop. It ends with [`crate::Error::Stopped`] after the tasks at hand.
+    /// Asks the job to stop. It ends with [`crate::Error::Stopped`], and the tasks at hand with it.
     pub fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.stop();
     }
 
     /// Whether somebody asked the job to stop.
     pub fn is_stopping(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.is_set()
+    }
+
+    /// What tasks look at to know whether to end.
+    pub(crate) fn stop_flag(&self) -> &StopFlag {
+        &self.stop
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use tenaz_core::ProcessRole;
-use tenaz_gateway::{Gateway, GatewaySettings};
+use tenaz_gateway::{Gateway, GatewaySettings, Limits};
 
 use crate::cluster_args::GatewayArgs;
 use crate::process;
@@ -10,7 +10,10 @@ use crate::screen::Screen;
 
 pub(crate) fn gateway(args: &GatewayArgs, screen: &Screen) -> Result<()> {
     process::run(&args.broker.log, screen, async |stop| {
+        let mut limits = Limits::default();
+        args.limit.iter().try_for_each(|limit| limits.set(limit)).map_err(crate::outcome::Usage)?;
         let settings = GatewaySettings {
+            limits,
             url: args.url.clone(),
             tokens_file: args.tokens.clone(),
             patience: process::patience(&args.broker),

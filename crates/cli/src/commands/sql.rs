@@ -78,6 +78,7 @@ fn on_cluster(args: &SqlArgs, workload: &Workload, dir: &Path, copies: Copies, s
         data: Some(dir.to_owned()),
         gateway: args.gateway.clone(),
         token: args.token.clone(),
+        token_file: args.token_file.clone(),
         time: args.time.clone(),
         output: args.output.clone(),
         strict: args.engine.strict,

@@ -38,10 +38,11 @@ pub(crate) fn status(args: &StatusArgs, screen: &Screen) -> Result<()> {
     let home = Home::find(args.cluster.cluster.as_deref())?;
     let config = home.config()?;
     let status = process::block_on(ask(&home, &config))??;
-    let (jobs, jobs_unknown) = match jobs(&status, args.token.clone()) {
-        Ok(jobs) => (jobs, None),
-        Err(error) => (Vec::new(), Some(error.to_string())),
-    };
+    let (jobs, jobs_unknown) =
+        match jobs(&status, crate::secrets::token(args.token.as_deref(), args.token_file.as_deref())?) {
+            Ok(jobs) => (jobs, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
     let whole = Whole { status, jobs, jobs_unknown };
     let text = match args.format {
         StatusFormat::Json => {

@@ -15,6 +15,7 @@ mod failed_questions;
 mod flapping;
 mod gateways;
 mod healing;
+mod hostile_tenants;
 mod jobs;
 mod leaders;
 mod partition;

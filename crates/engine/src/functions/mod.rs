@@ -25,6 +25,7 @@
 
 mod average;
 mod bits;
+mod bounded;
 mod clock;
 mod count;
 mod decimals;
@@ -123,6 +124,7 @@ pub fn register(context: &SessionContext) {
         context.register_udaf(Arc::unwrap_or_clone(function));
     }
     windows::register(context);
+    bounded::register(context);
 }
 
 /// Adds the functions that tell the time of the job, in place of those that ask a clock.

@@ -9,6 +9,7 @@
 
 mod alike;
 mod barrier;
+mod chains;
 mod cut;
 mod dear;
 pub mod describe;
@@ -40,6 +41,7 @@ mod script;
 mod session;
 mod similar;
 mod single_distinct;
+mod size_limits;
 pub(crate) mod source;
 mod sql;
 mod statement;
@@ -47,21 +49,24 @@ mod subquery;
 mod subquery_names;
 mod subquery_value;
 mod text;
+mod timed_rules;
 mod top;
 mod window_keys;
 mod window_order;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::DataFusionError;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use tenaz_core::{QueryId, Route, StageId, StageShape, TableId, TaskSet, Topology};
 use tenaz_csv::{Decoder, Layout, Within};
 
-use crate::Error;
 use crate::workload::Workload;
+use crate::{Error, limits, stop};
 
 use needs::{Need, needs};
 
@@ -164,8 +169,24 @@ pub struct JobPlan {
 }
 
 impl JobPlan {
-    /// Plans every query of the workload.
+    /// Plans every query of the workload, for [`limits::PLANNING_TIME`] at most.
     pub fn new(workload: &Workload) -> Result<Self, Error> {
+        Self::within(workload, limits::PLANNING_TIME)
+    }
+
+    /// Plans every query of the workload, for so long at most. It runs on a thread of its own: planning goes down every expression
+    /// and every subquery, and needs a stack that other threads do not have.
+    pub fn within(workload: &Workload, time: Duration) -> Result<Self, Error> {
+        let planning = std::thread::Builder::new().name("planning".to_owned()).stack_size(limits::PLANNING_STACK_BYTES);
+        std::thread::scope(|scope| {
+            let thread = planning.spawn_scoped(scope, || stop::within(time, || Self::here(workload)));
+            let thread = thread.map_err(|cause| Error::Task(DataFusionError::IoError(cause)))?;
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    /// Plans on this thread.
+    fn here(workload: &Workload) -> Result<Self, Error> {
         let context = session::context(workload)?;
         let mut cutter = cut::Cutter::new(workload);
         let mut queries = Vec::new();

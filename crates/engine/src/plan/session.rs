@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::config::Dialect;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::optimizer::Analyzer;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -15,6 +16,7 @@ use super::guard::{GuardedConditions, ProjectionsAboveFilters, WithoutBarriers};
 use super::provider::WorkloadTable;
 use super::required_orders::RequiredOrders;
 use super::single_distinct;
+use super::timed_rules::{timed, timed_analysis, timed_physical};
 use super::top::TopOfEach;
 use super::window_order::TotalWindowOrders;
 use crate::functions;
@@ -74,8 +76,9 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
     let state = SessionStateBuilder::new()
         .with_config(config())
         .with_default_features()
-        .with_optimizer_rules(single_distinct::rules())
-        .with_physical_optimizer_rules(rules.collect())
+        .with_analyzer_rules(timed_analysis(Analyzer::new().rules))
+        .with_optimizer_rules(timed(single_distinct::rules()))
+        .with_physical_optimizer_rules(rules.map(timed_physical).collect())
         .with_query_planner(Arc::new(Planner))
         .build();
     let context = SessionContext::new_with_state(state);

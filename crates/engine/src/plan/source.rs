@@ -21,6 +21,8 @@ use datafusion::physical_plan::{
 };
 use tenaz_core::{StageId, TableId};
 
+use crate::stop::check;
+
 /// The rows a task works on.
 pub(crate) trait TaskRows: Send + Sync + Any {
     /// The task's chunk, with the given columns of the table's layout.
@@ -114,7 +116,7 @@ impl ExecutionPlan for ScanExec {
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let batches = rows_of(&context)?.0.scan(&self.columns)?;
-        let stream = futures::stream::iter(batches.into_iter().map(Ok));
+        let stream = futures::stream::iter(batches.into_iter().map(|batch| check().and(Ok(batch))));
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), stream)))
     }
 }
@@ -185,7 +187,10 @@ impl ExecutionPlan for EdgeExec {
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let batches = rows_of(&context)?.0.edge(self.edge)?;
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), futures::stream::iter(batches))))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(
+            self.schema(),
+            futures::stream::iter(batches.map(|batch| check().and(batch))),
+        )))
     }
 }
 

@@ -10,16 +10,24 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
+use super::chains::balance_chains;
 use super::dialect::Sql;
 use super::number::{Number, read_number};
+use super::size_limits::{check_size, check_tokens};
+use super::text::{matters, tokens};
 
 /// Parses a text with one query. Places in the tree are places in the text.
 pub(super) fn parse(sql: &str, recursion_limit: usize) -> Result<Statement> {
+    if let Ok(tokens) = tokens(sql) {
+        check_tokens(tokens.iter().filter(|token| matters(token)).count())?;
+    }
     let mut parser = DFParserBuilder::new(sql).with_dialect(&Sql).with_recursion_limit(recursion_limit).build()?;
     let mut statements = parser.parse_statements()?;
     let statement = statements.pop_front().filter(|_| statements.is_empty());
     let mut statement = statement.ok_or_else(|| plan_datafusion_err!("one query is expected here"))?;
     if let Statement::Statement(statement) = &mut statement {
+        balance_chains(statement);
+        check_size(statement)?;
         in_plain_words(statement)?;
     }
     Ok(statement)

@@ -13,6 +13,7 @@ use tenaz_core::{Partition, Source, StageId};
 use super::failing::named_failures;
 use super::fast::{faster, spilling};
 use super::run::{MergeShare, run_plan, task_config, task_context};
+use super::stoppable::stoppable;
 use super::{EdgeInput, MemoryEdge, TaskOutput};
 use crate::Error;
 use crate::limits::GROUPS_PER_INPUT;
@@ -33,7 +34,7 @@ pub fn run_inner(
     let bytes = inputs.values().map(|input| input.bytes()).sum();
     let instance = reset_plan_states(Arc::clone(&task.plan))?;
     let instance = if groups_fit(bytes, env) { faster(instance)? } else { spilling(instance)? };
-    let instance = named_failures(instance)?;
+    let instance = stoppable(named_failures(instance)?)?;
     let config = task_config(session_config(), env, MergeShare::of(&instance));
     let context = task_context(&config, env, Arc::new(EdgeRows(inputs)));
     let source = Source::Task { stage, partition };

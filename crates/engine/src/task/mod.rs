@@ -9,6 +9,7 @@ mod leaf;
 mod output;
 mod run;
 mod sort;
+mod stoppable;
 
 use std::fmt::Debug;
 

@@ -4,13 +4,14 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray, UInt32
 use datafusion::arrow::compute::take_arrays;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::Result;
 use datafusion::common::hash_utils::create_hashes;
+use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_plan::joins::SeededRandomState;
 use std::sync::Arc;
 use tenaz_core::{Partition, Source, StageId};
 
 use crate::Error;
+use crate::limits::MAX_TASK_BYTES;
 use crate::plan::Edge;
 
 /// The seed of the hash that assigns keys to partitions: the same everywhere, and unlike the seeds of hash tables.
@@ -27,6 +28,8 @@ pub struct TaskOutput {
     pub results: Vec<(StageId, RecordBatch)>,
     /// Stages that failed, and why. They have no rows above.
     pub failures: Vec<(StageId, Error)>,
+    /// The bytes of all rows that were added.
+    bytes: usize,
 }
 
 impl TaskOutput {
@@ -55,6 +58,14 @@ impl TaskOutput {
         source: Source,
         batch: RecordBatch,
     ) -> Result<()> {
+        self.bytes = self.bytes.saturating_add(slice_bytes(&batch));
+        if self.bytes > MAX_TASK_BYTES {
+            let text = format!(
+                "one task makes more than {} MiB of rows, which is the limit; filter, group or LIMIT them, or use more partitions",
+                MAX_TASK_BYTES >> 20
+            );
+            return Err(DataFusionError::Execution(text));
+        }
         match edge {
             Edge::Results(_) => self.results.push((stage, tight(batch))),
             Edge::Broadcast => self.broadcast.push((stage, tight(batch))),
@@ -96,6 +107,11 @@ impl TaskOutput {
         }
         Ok(())
     }
+}
+
+/// The memory of the rows themselves, whatever else lies in the same buffers.
+fn slice_bytes(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }
 
 /// A batch that keeps no more memory alive than its rows need: text columns point into the chunk they were read from,

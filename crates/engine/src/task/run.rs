@@ -13,6 +13,7 @@ use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 
 use crate::plan::source::{Rows, TaskRows};
+use crate::stop::check;
 
 thread_local! {
     /// Sorting to disk needs a tokio runtime around it; each working thread has its own small one.
@@ -82,6 +83,7 @@ pub(super) fn run_plan(
             for partition in 0..plan.properties().output_partitioning().partition_count() {
                 let mut stream = plan.execute(partition, Arc::clone(context))?;
                 while let Some(batch) = stream.next().await {
+                    check()?;
                     let batch = batch?;
                     if batch.num_rows() > 0 {
                         take(batch)?;

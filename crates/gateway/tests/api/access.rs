@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::common::http::Stream;
 use crate::common::worker::Worker;
-use crate::common::{create, eventually, shop, with_broker};
+use crate::common::{create, eventually, shop, soon, with_broker};
 
 fn tokens(pairs: &[(&str, &str)]) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -56,6 +56,110 @@ fn a_tenant_sees_only_its_own_jobs() {
             assert!(!metrics.text().contains(secret), "{secret}: {}", metrics.text());
         }
         gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn an_empty_deleted_or_damaged_file_revokes_at_once_and_streams_end() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let file = tokens(&[("ana", "secret-a"), ("bob", "secret-b")]);
+        let gateway = deployment.gateway_with(|settings| settings.tokens_file = Some(file.path().to_owned())).await;
+        let bearer = |token: &str| gateway.with("Authorization", &format!("Bearer {token}"));
+        let (ana, bob) = (bearer("secret-a"), bearer("secret-b"));
+        let made = ana.post("/v1/jobs", &shop(&["large"])).await.ok(201);
+        let job = made["job"].as_str().unwrap();
+        for wrong in ["", "ana:damaged\n"] {
+            let mut events = ana.open("GET", &format!("/v1/jobs/{job}/events"), b"").await;
+            assert_eq!(events.status, 200);
+            std::fs::write(file.path(), wrong).unwrap();
+            ana.get("/v1/jobs").await.problem(401, "unauthorized");
+            bob.get("/v1/jobs").await.problem(401, "unauthorized");
+            assert!(
+                soon("an open stream ends with its token", events.is_cut_off()).await,
+                "not as if it were complete"
+            );
+            write_tokens(file.path(), &[("ana", "secret-a"), ("bob", "secret-b")]);
+            assert_eq!(ana.get("/v1/jobs").await.status, 200);
+        }
+        std::fs::remove_file(file.path()).unwrap();
+        ana.get("/v1/jobs").await.problem(401, "unauthorized");
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_token_is_good_for_its_scope_and_until_it_expires() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let hex = |token: &str| Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let lines = [
+            format!("ana:{}", hex("all")),
+            format!("ana:{} scope=read", hex("read")),
+            format!("ana:{} expires=2020-01-01", hex("old")),
+            format!("ops:{} scope=operate expires=2200-01-01T00:00:00Z", hex("operate")),
+        ];
+        std::fs::write(file.path(), lines.join("\n")).unwrap();
+        let gateway = deployment.gateway_with(|settings| settings.tokens_file = Some(file.path().to_owned())).await;
+        let bearer = |token: &str| gateway.with("Authorization", &format!("Bearer {token}"));
+        let made = bearer("all").post("/v1/jobs", &shop(&["large"])).await.ok(201);
+        let job = made["job"].as_str().unwrap();
+        let (reader, operator) = (bearer("read"), bearer("operate"));
+        bearer("old").get("/v1/jobs").await.problem(401, "unauthorized");
+        assert_eq!(reader.get(&format!("/v1/jobs/{job}")).await.status, 200);
+        reader.post("/v1/jobs", &shop(&["large"])).await.problem(403, "forbidden");
+        reader.delete(&format!("/v1/jobs/{job}")).await.problem(403, "forbidden");
+        let jobs = operator.get("/v1/jobs").await.ok(200);
+        assert_eq!((&jobs["jobs"][0]["job"], &jobs["jobs"][0]["tenant"]), (&job.into(), &"ana".into()));
+        operator.post("/v1/jobs", &shop(&["large"])).await.problem(403, "forbidden");
+        operator.get(&format!("/v1/jobs/{job}/results/large")).await.problem(403, "forbidden");
+        operator.delete(&format!("/v1/jobs/{job}")).await.ok(202);
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn limits_are_shown_and_say_which_they_are_when_they_are_reached() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment
+            .gateway_with(|settings| {
+                for limit in ["open-jobs-per-tenant=1", "partitions=2", "job-time=2s"] {
+                    settings.limits.set(limit).unwrap();
+                }
+            })
+            .await;
+        let mut request = shop(&["large"]);
+        let job = create(&gateway, &request).await;
+        let shown = gateway.get("/v1/limits").await.ok(200);
+        assert_eq!((&shown["tenant"], &shown["used"]["open-jobs-per-tenant"]), (&"public".into(), &1.into()));
+        let names: Vec<&str> = shown["limits"].as_array().unwrap().iter().flat_map(|l| l["name"].as_str()).collect();
+        assert!(names.contains(&"job-time") && names.contains(&"open-jobs-per-tenant"), "{names:?}");
+        let refused = gateway.post("/v1/jobs", &request).await.problem(429, "too_many_jobs");
+        assert!(refused["detail"].as_str().unwrap().contains("open-jobs-per-tenant is 1"), "{refused}");
+        request["partitions"] = 3.into();
+        let refused = gateway.post("/v1/jobs", &request).await.problem(413, "too_large");
+        assert!(refused["detail"].as_str().unwrap().contains("limit partitions of 2"), "{refused}");
+        eventually("the job is ended when its time is over", || async {
+            gateway.get(&format!("/v1/jobs/{job}")).await.ok(200)["state"] == "failed"
+        })
+        .await;
+        let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200).to_string();
+        assert!(state.contains("job_time") && state.contains("limit job-time of 2 s"), "{state}");
+        gateway.stop().await;
+        let slow = deployment.gateway_with(|settings| settings.limits.requests_per_second = 1).await;
+        let mut refused = slow.get("/v1/jobs").await;
+        for _ in 0..20 {
+            refused = slow.get("/v1/jobs").await;
+        }
+        let refused = refused.problem(503, "busy");
+        assert!(refused["detail"].as_str().unwrap().contains("requests-per-second of 1"), "{refused}");
+        assert_eq!(slow.get("/healthz").await.status, 200, "probes are not counted");
+        slow.stop().await;
         worker.leave().await;
     });
 }

@@ -187,6 +187,22 @@ impl Stream {
         }
     }
 
+    /// Whether the chunked body is cut off before its end, which is waited for.
+    pub(crate) async fn is_cut_off(&mut self) -> bool {
+        loop {
+            let mut line = String::new();
+            let read = self.reader.read_line(&mut line).await;
+            let Some(length) = read.ok().and_then(|_| usize::from_str_radix(line.trim(), 16).ok()) else { return true };
+            let mut piece = vec![0; length + 2];
+            if self.reader.read_exact(&mut piece).await.is_err() {
+                return true;
+            }
+            if length == 0 {
+                return false;
+            }
+        }
+    }
+
     /// The rest of the body.
     pub(crate) async fn rest(&mut self) -> Vec<u8> {
         while self.more().await {}

@@ -142,10 +142,14 @@ pub fn run(
     let job = LocalJob::new(workload, plan, data, options, progress, observer)?;
     let threads = options.threads.clamp(1, limits::MAX_THREADS);
     std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| job.work());
+        for number in 0..threads {
+            let thread = std::thread::Builder::new().name(format!("task-{number}"));
+            let begun = thread.stack_size(limits::TASK_STACK_BYTES).spawn_scoped(scope, || job.work());
+            // Those that were begun do the work; without any of them this one does.
+            if begun.is_err() && number == 0 {
+                job.work();
+            }
         }
-        job.work();
     });
     job.finish(started)
 }

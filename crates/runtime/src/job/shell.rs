@@ -157,7 +157,12 @@ impl<'a> LocalJob<'a> {
     }
 
     fn run(&self, step: Step<LocalEngine<'a>>) {
-        let finished = step.run(&self.engine);
+        let stop = self.engine.progress.stop_flag();
+        let finished = stop.during(|| step.run(&self.engine));
+        if stop.is_set() {
+            // What a task made of the rows that it had is worth nothing, and neither is its error.
+            return self.lock().fail(Error::Stopped);
+        }
         let ended = std::mem::take(&mut *lock(&self.engine.ended));
         let mut state = self.lock();
         state.handle(&self.engine, Input::Finished(finished));

@@ -22,7 +22,11 @@ pub(super) fn still_there(args: &SubmitArgs, gateways: &Gateways, job: &str) -> 
         resume.push_str(&format!(" --format {}", format.name()));
     }
     let url = gateways.current_url();
-    let token = if args.token.is_some() { "-H \"Authorization: Bearer $TENAZ_TOKEN\" " } else { "" };
+    let token = if args.token.is_some() || args.token_file.is_some() {
+        "-H \"Authorization: Bearer $TENAZ_TOKEN\" "
+    } else {
+        ""
+    };
     format!(
         "job {job} is still there: {resume} --resume {job} goes on; \
          curl -X DELETE {token}{url}/v1/jobs/{job} (or tenaz submit --gateway {gateway} --cancel {job}) ends it"

@@ -32,6 +32,7 @@ use crate::outcome::{JobLeft, ReaderGone, stdout_failed};
 use crate::progress::JobBars;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
+use crate::secrets;
 use crate::stop;
 use crate::verdict::Verdict;
 
@@ -69,7 +70,7 @@ pub(crate) fn ask(args: &SubmitArgs, text: WorkloadText, copies: Copies, screen:
 fn gateways(args: &SubmitArgs) -> Result<Arc<Gateways>> {
     Ok(Arc::new(Gateways::new(Settings {
         urls: args.gateway.clone(),
-        token: args.token.clone(),
+        token: secrets::token(args.token.as_deref(), args.token_file.as_deref())?,
         patience: args.patience,
         parallel: usize::from(args.parallel),
         stop: stop::on_signal()?,
@@ -109,6 +110,7 @@ impl Default for SubmitArgs {
             time: TimeArgs::default(),
             output: OutputArgs { out: None, output: None, format: None, chart: false, accept_rejects: false, rows: 12 },
             token: None,
+            token_file: None,
             strict: false,
             compress: None,
             parallel: limits::DEFAULT_PARALLEL as u16,

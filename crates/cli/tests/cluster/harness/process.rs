@@ -83,6 +83,14 @@ impl Process {
         kilobytes << 10
     }
 
+    /// The processor time that it has taken.
+    pub fn busy(&self) -> std::time::Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid.as_raw_nonzero())).expect("it lives");
+        let fields: Vec<&str> = stat.rsplit(')').next().expect("fields").split_whitespace().collect();
+        let ticks = |place: usize| fields[place].parse::<u64>().expect("a number of ticks");
+        std::time::Duration::from_millis(10 * (ticks(11) + ticks(12)))
+    }
+
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
     }

@@ -57,9 +57,12 @@ impl JobActor {
             tracing::debug!(job = %self.card.id, stage = stage.0, partition = partition.0, "a task is queued");
         }
         let (engine, done, place) = (Arc::clone(&self.engine), self.done.clone(), Arc::clone(&self.place));
+        let stop = self.stop.clone();
         self.pool.run(move || {
             // An actor that is gone does not wait for it.
-            let _ = done.send(Done::Ran(step.run(&engine)));
+            if !stop.is_set() {
+                let _ = done.send(Done::Ran(stop.during(|| step.run(&engine))));
+            }
             drop(place);
         });
     }

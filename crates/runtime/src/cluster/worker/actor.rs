@@ -10,6 +10,7 @@ use tenaz_core::{
     Classified, Clearance, FaultClass, Finished, Input, JobCard, JobDriver, JobFacts, JobSeat, Log, Note, NotePlace,
     Source, StallSigns, StallVerdict, Tag, Ticket, Work,
 };
+use tenaz_engine::StopFlag;
 use tenaz_rabbit::{Acker, Delivery};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
@@ -79,6 +80,8 @@ pub(super) struct JobActor {
     pub(super) done: mpsc::UnboundedSender<Done>,
     /// Cancelled when the job has ended here: whatever is still being sent for it is pointless.
     pub(super) over: CancellationToken,
+    /// Set at the same time: tasks that run end soon.
+    pub(super) stop: StopFlag,
     draining: bool,
     /// Why this process cannot do the job's work.
     pub(super) stood_back: Option<String>,
@@ -98,6 +101,7 @@ pub(super) struct JobActor {
 impl Drop for JobActor {
     fn drop(&mut self) {
         self.over.cancel();
+        self.stop.stop();
         self.shop.metrics.jobs_running.dec();
         self.shop.board.forget(&self.card.id);
     }
@@ -148,6 +152,7 @@ impl JobActor {
             readings,
             done,
             over: CancellationToken::new(),
+            stop: StopFlag::default(),
             draining: false,
             stood_back: None,
             taken_bytes: 0,

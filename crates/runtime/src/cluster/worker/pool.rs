@@ -6,6 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tenaz_core::JobId;
 use tenaz_vitals::Gauge;
 
+use crate::limits::TASK_STACK_BYTES;
+
 type Work = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
@@ -40,7 +42,7 @@ impl Pool {
         let state = Arc::new(State { depth, ..State::default() });
         for number in 0..threads.max(1) {
             let state = Arc::clone(&state);
-            let thread = std::thread::Builder::new().name(format!("task-{number}"));
+            let thread = std::thread::Builder::new().name(format!("task-{number}")).stack_size(TASK_STACK_BYTES);
             thread.spawn(move || work(&state)).expect("a thread can be started");
         }
         Self { state }
