@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::reading_args::ReadingArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenaz_client::limits as client_limits;
+use tenaz_engine::{JobTime, NoTime, Workload};
 use tenaz_runtime::format::Format;
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
@@ -126,6 +127,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "Q1,Q2", value_delimiter = ',')]
     pub(crate) query: Vec<String>,
     #[command(flatten)]
+    pub(crate) time: TimeArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -160,6 +163,8 @@ pub(crate) struct SubmitArgs {
     /// Leave the job on the cluster after its answers were fetched, until it expires.
     #[arg(long)]
     pub(crate) keep: bool,
+    #[command(flatten)]
+    pub(crate) time: TimeArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// The token that the gateways ask for.
@@ -204,7 +209,7 @@ pub(crate) enum CompressArg {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  tenaz sql --data exports\n  tenaz sql --data exports \"SELECT city, count(*) AS n FROM customers GROUP BY city ORDER BY n DESC\"\n  tenaz sql --data exports --file questions.sql --out results\n  echo \"SELECT * FROM orders LIMIT 5\" | tenaz sql --data exports --format csv\n  tenaz sql --data exports --types zip=text,orders.price='decimal(12,2)' \"SELECT sum(price) FROM orders\"\n\nEvery CSV file is a table (orders.csv is orders), and so is every folder of files of the same shape. Delimiter, header,\nnames and types are guessed from a sample; --types overrules. Several queries, separated by ; are answered in one pass;\na comment in front, `-- name: best_sellers`, names a query. SHOW TABLES, DESCRIBE t and SUMMARIZE t are queries, too."
+    after_help = "Examples:\n  tenaz sql --data exports\n  tenaz sql --data exports \"SELECT city, count(*) AS n FROM customers GROUP BY city ORDER BY n DESC\"\n  tenaz sql --data exports --file questions.sql --out results\n  echo \"SELECT * FROM orders LIMIT 5\" | tenaz sql --data exports --format csv\n  tenaz sql --data exports --types zip=text,orders.price='decimal(12,2)' \"SELECT sum(price) FROM orders\"\n  tenaz sql --data exports --gateway http://localhost:8080 \"SELECT count(*) FROM orders\"\n\nEvery CSV file is a table (orders.csv is orders), and so is every folder of files of the same shape. Delimiter, header,\nnames and types are guessed from a sample; --types overrules. Several queries, separated by ; are answered in one pass;\na comment in front, `-- name: best_sellers`, names a query. SHOW TABLES, DESCRIBE t, SUMMARIZE t, EXPLAIN SELECT …\nand COPY (SELECT …) TO 'file.csv' are queries, too; CREATE VIEW v AS … is for those behind it. now() is fixed for a job (--now)."
 )]
 pub(crate) struct SqlArgs {
     /// The query, or several separated by `;`; `-` reads standard input.
@@ -224,9 +229,20 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "COLUMN=TYPE,…")]
     pub(crate) types: Vec<String>,
     #[command(flatten)]
+    pub(crate) time: TimeArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
+    /// Ask on a cluster: its gateways, http://HOST:PORT.
+    #[arg(long, value_name = "URL,URL", value_delimiter = ',')]
+    pub(crate) gateway: Vec<String>,
+    /// The token that the gateways ask for.
+    #[arg(long, value_name = "TOKEN", env = "TENAZ_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// A file with the token in its first line, instead of --token.
+    #[arg(long, value_name = "FILE", env = "TENAZ_TOKEN_FILE", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 }
@@ -247,23 +263,45 @@ pub(crate) struct InitArgs {
     pub(crate) reading: ReadingArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct OutputArgs {
     /// Write answers, summary.json and rejects.csv into this directory instead of to standard output.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the only answer to this file; its ending says the format: .csv, .tsv, .json, .ndjson, .md, .arrow.
+    /// Write the only answer to this file; its ending says the format: .csv, .tsv, .json, .ndjson, .md, .arrow, .arrows (a stream).
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "out")]
     pub(crate) output: Option<PathBuf>,
     /// The format of the answers [default: table on standard output, csv in a directory].
     #[arg(long, value_name = "FORMAT", env = "TENAZ_FORMAT", value_parser = format)]
     pub(crate) format: Option<Format>,
+    /// Show answers of two columns, of which the second is a number, as bars.
+    #[arg(long, conflicts_with_all = ["format", "out", "output"])]
+    pub(crate) chart: bool,
     /// Bad records are no failure, however many there are [default: exit code 1 if more than 1 % of a table is rejected].
     #[arg(long, env = "TENAZ_ACCEPT_REJECTS", hide_env_values = true)]
     pub(crate) accept_rejects: bool,
     /// Rows shown of each answer in a table on standard output; 0 shows all.
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) rows: u64,
+}
+
+/// What `now()` is.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct TimeArgs {
+    /// What now(), today() and their like are, such as 2025-06-30 or 2025-06-30T12:00:00Z [default: when the job begins].
+    #[arg(long, value_name = "TIME", env = "TENAZ_NOW", value_parser = time)]
+    pub(crate) now: Option<JobTime>,
+}
+
+impl TimeArgs {
+    /// Fixes the time of a job: as said here, else as its workload file says, else by the clock.
+    pub(crate) fn fix(&self, workload: &mut Workload) {
+        workload.time = Some(self.now.or(workload.time).unwrap_or_else(JobTime::of_clock));
+    }
+}
+
+fn time(text: &str) -> Result<JobTime, String> {
+    text.parse().map_err(|error: NoTime| error.to_string())
 }
 
 #[derive(Debug, Args)]
@@ -296,6 +334,8 @@ pub(crate) struct ExplainArgs {
     /// Only these queries [default: all].
     #[arg(long, value_name = "Q1,Q2", value_delimiter = ',')]
     pub(crate) query: Vec<String>,
+    #[command(flatten)]
+    pub(crate) time: TimeArgs,
     /// How to show the stages.
     #[arg(long, value_enum, default_value_t = ExplainFormat::Text)]
     pub(crate) format: ExplainFormat,
@@ -319,7 +359,7 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-fn format(text: &str) -> Result<Format, String> {
+pub(crate) fn format(text: &str) -> Result<Format, String> {
     Format::ALL.iter().copied().find(|f| f.name() == text).ok_or_else(|| {
         let names: Vec<&str> = Format::ALL.iter().map(|f| f.name()).collect();
         match text {
@@ -364,7 +404,7 @@ fn chunk_size(text: &str) -> Result<usize, String> {
 }
 
 /// A chunk that gateways take.
-fn sent_chunk_size(text: &str) -> Result<usize, String> {
+pub(crate) fn sent_chunk_size(text: &str) -> Result<usize, String> {
     match size(text)? {
         n if (client_limits::MIN_CHUNK_BYTES..=client_limits::MAX_CHUNK_BYTES).contains(&n) => Ok(n),
         _ => Err("a chunk that is sent has from 1K to 8M".to_owned()),

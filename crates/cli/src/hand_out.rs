@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use indicatif::HumanCount;
 use tenaz_engine::{EdgeInput, Workload};
-use tenaz_runtime::format::{Format, RowWriter, TableWriter};
+use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
 use tenaz_runtime::{Answer, Outcome, reject_schema};
 
 use crate::args::OutputArgs;
 use crate::bad_records::BadRecords;
+use crate::copies::Copies;
 use crate::out_dir::OutDir;
 use crate::outcome::{Usage, stdout_failed};
 use crate::rejected::Rejected;
@@ -36,10 +37,13 @@ pub(crate) enum Target {
     Screen(Format, u64),
     /// The rows of the only query to standard output, as soon as they are known.
     Stream(Format),
+    /// Every answer has a file of its own ([`Copies`]).
+    Elsewhere,
 }
 
 impl Target {
-    pub(crate) fn new(workload: &Workload, args: &OutputArgs) -> Result<Self> {
+    /// Where the answers go that do not go to files of their own.
+    pub(crate) fn new(workload: &Workload, args: &OutputArgs, copies: &Copies) -> Result<Self> {
         if workload.queries.is_empty() {
             let text =
                 format!("workload {} asks nothing; add a [[query]] with name and sql to its file", workload.name);
@@ -57,14 +61,22 @@ impl Target {
         if let Some(file) = &args.output {
             return Self::file(workload, file, args.format);
         }
-        let format = args.format.unwrap_or(Format::Table);
+        let left = workload.queries.iter().filter(|query| !copies.has(&query.name)).count();
+        if left == 0 {
+            return Ok(Self::Elsewhere);
+        }
+        let format = args.format.unwrap_or(if args.chart { Format::Chart } else { Format::Table });
         if format.is_binary() && stdout().is_terminal() {
             let text = format!("{} is not for a terminal; add --out DIR or redirect standard output", format.name());
             return Err(Usage(text).into());
         }
         match format {
-            Format::Table | Format::Markdown => Ok(Self::Screen(format, args.rows)),
+            Format::Table | Format::Markdown | Format::Chart => Ok(Self::Screen(format, args.rows)),
             _ if workload.queries.len() == 1 => Ok(Self::Stream(format)),
+            _ if left == 1 => {
+                let text = "a query beside COPY statements is shown as a table, or goes to a directory with --out";
+                Err(Usage(text.to_owned()).into())
+            }
             _ => {
                 let text = format!(
                     "{} answers do not fit into one {} stream; ask one query (of a workload: --query NAME), or give a directory \
@@ -82,38 +94,25 @@ impl Target {
             let many = workload.queries.len();
             return Err(Usage(format!("{many} answers do not fit into one file; give a directory with --out")).into());
         }
-        let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
-        let by_ending = Format::ALL.iter().copied().find(|format| match *format {
-            Format::Markdown => ending == "md" || ending == "markdown",
-            Format::Table => ending == "txt",
-            Format::Ndjson => ending == "ndjson" || ending == "jsonl",
-            format => ending == format.name(),
-        });
-        let Some(format) = format.or(by_ending) else {
-            let file = file.display();
-            let text = match ending.as_str() {
-                "parquet" => format!(
-                    "{file}: this tenaz was built without Parquet; write .arrow or .csv, or build with --features parquet"
-                ),
-                _ => format!(
-                    "{file}: its ending says no format; write .csv, .json, .ndjson, .tsv, .md or .arrow, or add --format"
-                ),
-            };
-            return Err(Usage(text).into());
-        };
-        Ok(Self::File(file.to_owned(), format))
+        Ok(Self::File(file.to_owned(), format_by_ending(file, format)?))
     }
 
     /// Refuses to write over one of the files that the job reads.
-    pub(crate) fn spare<'f>(&self, workload: &Workload, read: impl IntoIterator<Item = &'f Path>) -> Result<()> {
-        let written: Vec<PathBuf> = match self {
+    pub(crate) fn spare<'f>(
+        &self,
+        workload: &Workload,
+        copies: &Copies,
+        read: impl IntoIterator<Item = &'f Path>,
+    ) -> Result<()> {
+        let mut written: Vec<PathBuf> = match self {
             Self::Dir(dir, format) => {
                 let answers = workload.queries.iter().map(|query| file_name(&query.name, *format));
                 answers.chain([REJECTS.to_owned(), SUMMARY.to_owned()]).map(|name| dir.join(name)).collect()
             }
             Self::File(file, _) => vec![file.clone()],
-            Self::Screen(..) | Self::Stream(_) => Vec::new(),
+            Self::Screen(..) | Self::Stream(_) | Self::Elsewhere => Vec::new(),
         };
+        written.extend(copies.paths().map(Path::to_owned));
         let read: BTreeSet<PathBuf> = read.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
         match written.iter().find(|path| path.canonicalize().is_ok_and(|path| read.contains(&path))) {
             None => Ok(()),
@@ -129,11 +128,8 @@ impl Target {
     pub(crate) fn prepare(&self) -> Result<Option<OutDir>> {
         match self {
             Self::Dir(dir, _) => Ok(Some(OutDir::create(dir)?)),
-            Self::File(file, _) => {
-                let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-                Ok(Some(OutDir::create(dir)?))
-            }
-            Self::Screen(..) | Self::Stream(_) => Ok(None),
+            Self::File(file, _) => Ok(Some(OutDir::create(directory_of(file))?)),
+            Self::Screen(..) | Self::Stream(_) | Self::Elsewhere => Ok(None),
         }
     }
 }
@@ -141,8 +137,9 @@ impl Target {
 /// A job's answers, and what is said about them.
 pub(crate) struct HandOut<'a> {
     pub(crate) job: &'a str,
-    pub(crate) workload: &'a str,
+    pub(crate) workload: &'a Workload,
     pub(crate) target: &'a Target,
+    pub(crate) copies: &'a Copies,
     pub(crate) stream: Option<&'a RowStream>,
     pub(crate) bad: &'a BadRecords<'a>,
 }
@@ -153,10 +150,11 @@ impl HandOut<'_> {
         if let Some(stream) = self.stream {
             stream.finish(outcome)?;
         }
+        self.copies.write(outcome)?;
         match (self.target, out) {
             (Target::Dir(_, format), Some(out)) => self.write_files(out, *format, outcome)?,
             (Target::File(file, format), Some(out)) => write_file(out, file, *format, outcome)?,
-            (Target::Screen(format, rows), _) => show(outcome, *format, *rows)?,
+            (Target::Screen(format, rows), _) => self.show(outcome, *format, *rows)?,
             _ => {}
         }
         if !outcome.answers.is_empty() {
@@ -167,7 +165,7 @@ impl HandOut<'_> {
     }
 
     fn write_files(&self, mut out: OutDir, format: Format, outcome: &Outcome) -> Result<()> {
-        for answer in &outcome.answers {
+        for answer in self.kept(outcome) {
             out.write(&file_name(&answer.name, format), |file| write_answer(answer, &mut *format.writer(file)))?;
         }
         for failed in &outcome.failed {
@@ -196,7 +194,7 @@ impl HandOut<'_> {
     fn tell(&self, outcome: &Outcome, screen: &Screen) {
         let out: Option<&Path> = match self.target {
             Target::Dir(path, _) | Target::File(path, _) => Some(path),
-            Target::Screen(..) | Target::Stream(_) => None,
+            Target::Screen(..) | Target::Stream(_) | Target::Elsewhere => None,
         };
         self.bad.tell_rest(matches!(self.target, Target::Dir(..)));
         screen.say(&format!("\n{}", closing_lines(outcome)));
@@ -205,20 +203,89 @@ impl HandOut<'_> {
                 "rows were written as they became known; the fingerprint is that of the sorted answer (--out DIR)",
             );
         }
-        if let Some(dir) = out {
-            screen.say(&format!("results are in {}", dir.display()));
+        for path in out.into_iter().chain(self.copies.paths()) {
+            screen.say(&format!("results are in {}", path.display()));
         }
+    }
+
+    /// The answers that do not go to files of their own.
+    fn kept<'o>(&self, outcome: &'o Outcome) -> impl Iterator<Item = &'o Answer> {
+        outcome.answers.iter().filter(|answer| !self.copies.has(&answer.name))
+    }
+
+    fn show(&self, outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
+        let limit = (rows > 0).then_some(rows);
+        for (index, answer) in self.kept(outcome).enumerate() {
+            let mut out = BufWriter::new(stdout());
+            let title = if answer.title.is_empty() { &answer.name } else { &answer.title };
+            let (space, mark) =
+                (if index > 0 { "\n" } else { "" }, if format == Format::Markdown { "## " } else { "" });
+            let shown = (|| -> Result<()> {
+                writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
+                match format {
+                    Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
+                    Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
+                    _ => {
+                        writeln!(out)?;
+                        write_answer(answer, &mut *format.writer(&mut out))?;
+                    }
+                }
+                if format == Format::Table {
+                    let plural = if answer.rows == 1 { "row" } else { "rows" };
+                    writeln!(out, "{} {plural}, {:.2} s", HumanCount(answer.rows), outcome.elapsed.as_secs_f64())?;
+                }
+                Ok(out.flush()?)
+            })();
+            shown.map_err(|error| match error.downcast::<std::io::Error>() {
+                Ok(io) => stdout_failed(io),
+                Err(other) => other,
+            })?;
+        }
+        Ok(())
     }
 }
 
+/// The format of a file: as said, or as its ending says.
+pub(crate) fn format_by_ending(file: &Path, format: Option<Format>) -> Result<Format> {
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_lowercase();
+    let by_ending = Format::ALL.iter().copied().find(|format| match *format {
+        Format::Markdown => ending == "md" || ending == "markdown",
+        Format::Table => ending == "txt",
+        Format::Chart => false,
+        Format::Ndjson => ending == "ndjson" || ending == "jsonl",
+        format => ending == format.name(),
+    });
+    let Some(format) = format.or(by_ending) else {
+        let file = file.display();
+        let text = match ending.as_str() {
+            "parquet" => format!(
+                "{file}: this tenaz was built without Parquet; write .arrow or .csv, or build with --features parquet"
+            ),
+            _ => format!(
+                "{file}: its ending says no format; write .csv, .json, .ndjson, .tsv, .md or .arrow, or add --format"
+            ),
+        };
+        return Err(Usage(text).into());
+    };
+    Ok(format)
+}
+
 /// The first answer, under the name that the user gave.
-fn write_file(mut out: OutDir, file: &Path, format: Format, outcome: &Outcome) -> Result<()> {
+fn write_file(out: OutDir, file: &Path, format: Format, outcome: &Outcome) -> Result<()> {
+    outcome.answers.first().map_or(Ok(()), |answer| answers_in(out, file, format, answer))
+}
+
+/// An answer in a file of this directory.
+pub(crate) fn answers_in(mut out: OutDir, file: &Path, format: Format, answer: &Answer) -> Result<()> {
     let name = file.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| Usage(format!("{} is no name of a file", file.display())))?;
-    for answer in outcome.answers.iter().take(1) {
-        out.write(name, |file| write_answer(answer, &mut *format.writer(file)))?;
-    }
+    out.write(name, |file| write_answer(answer, &mut *format.writer(file)))?;
     out.commit()
+}
+
+/// The directory that a file is in.
+pub(crate) fn directory_of(file: &Path) -> &Path {
+    file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
@@ -233,33 +300,4 @@ fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
 /// The file of an answer in a directory.
 fn file_name(query: &str, format: Format) -> String {
     format!("{query}.{}", format.name())
-}
-
-fn show(outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
-    let limit = (rows > 0).then_some(rows);
-    for (index, answer) in outcome.answers.iter().enumerate() {
-        let mut out = BufWriter::new(stdout());
-        let title = if answer.title.is_empty() { &answer.name } else { &answer.title };
-        let (space, mark) = (if index > 0 { "\n" } else { "" }, if format == Format::Markdown { "## " } else { "" });
-        let shown = (|| -> Result<()> {
-            writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
-            match format {
-                Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
-                _ => {
-                    writeln!(out)?;
-                    write_answer(answer, &mut *format.writer(&mut out))?;
-                }
-            }
-            if format == Format::Table {
-                let plural = if answer.rows == 1 { "row" } else { "rows" };
-                writeln!(out, "{} {plural}, {:.2} s", HumanCount(answer.rows), outcome.elapsed.as_secs_f64())?;
-            }
-            Ok(out.flush()?)
-        })();
-        shown.map_err(|error| match error.downcast::<std::io::Error>() {
-            Ok(io) => stdout_failed(io),
-            Err(other) => other,
-        })?;
-    }
-    Ok(())
 }

@@ -5,6 +5,7 @@ mod bad_records;
 mod cluster_args;
 mod commands;
 mod config;
+mod copies;
 mod fetch;
 mod hand_out;
 mod out_dir;

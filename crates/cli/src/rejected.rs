@@ -84,7 +84,10 @@ mod tests {
     fn rejected(records: u64, rejected: u64) -> Rejected {
         let counts = TableLedger { records, accepted: records - rejected, rejected };
         let reasons = BTreeMap::from([("field_count".to_owned(), rejected)]);
-        Rejected::of_tables(&[TableReport { name: "t".to_owned(), counts, bytes: 1, reasons }], false)
+        Rejected::of_tables(
+            &[TableReport { name: "t".to_owned(), counts, bytes: 1, is_partial: false, reasons }],
+            false,
+        )
     }
 
     #[test]

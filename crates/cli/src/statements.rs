@@ -6,20 +6,26 @@ use anyhow::Result;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 use tenaz_csv::{Column, Kind};
-use tenaz_engine::{Query, Table};
+use tenaz_engine::{JobPlan, Purpose, Query, Statement, Table, Workload, describe};
 use tenaz_infer::Inferred;
 use tenaz_words::nearest;
 
 use crate::outcome::Usage;
 
 /// Rewrites the queries that are about tables rather than about their records.
-pub(crate) fn in_plain_sql(queries: &mut [Query], inferred: &Inferred) -> Result<()> {
-    for query in queries {
+pub(crate) fn in_plain_sql(statements: &mut [Statement], inferred: &Inferred) -> Result<()> {
+    for Statement { query, purpose } in statements {
+        if *purpose == Purpose::Explain {
+            query.sql = explain(query, inferred)?;
+            continue;
+        }
         let words: Vec<String> = query.sql.split_whitespace().map(str::to_lowercase).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let sql = match words[..] {
             ["show", "tables"] => show_tables(inferred),
-            ["describe" | "desc", table] | ["describe" | "desc", "table", table] => describe(find(inferred, table)?),
+            ["describe" | "desc", table] | ["describe" | "desc", "table", table] => {
+                describe_table(find(inferred, table)?)
+            }
             ["summarize" | "summarise", table] => summarize(find(inferred, table)?),
             _ => continue,
         };
@@ -59,7 +65,16 @@ fn show_tables(inferred: &Inferred) -> String {
     )
 }
 
-fn describe(table: &Table) -> String {
+/// The stages in which a query is answered, a line a row.
+fn explain(query: &Query, inferred: &Inferred) -> Result<String> {
+    let workload = Workload { queries: vec![query.clone()], ..inferred.workload.clone() };
+    let plan = describe::text(&JobPlan::new(&workload)?);
+    let rows: Vec<String> =
+        plan.lines().enumerate().map(|(place, line)| format!("({place}, {})", text(line))).collect();
+    Ok(format!("SELECT plan FROM (VALUES {}) AS t(place, plan) ORDER BY place", rows.join(", ")))
+}
+
+fn describe_table(table: &Table) -> String {
     let rows = table.layout.columns.iter().enumerate().map(|(place, column)| {
         let header = table.labels.get(place).and_then(Option::as_deref).unwrap_or(&column.name);
         let nulls = if column.nulls.is_empty() { "NULL".to_owned() } else { text(&column.nulls.join(" ")) };
@@ -77,12 +92,11 @@ fn summarize(table: &Table) -> String {
     let row = |(place, column): (usize, &Column)| {
         let name = format!("\"{}\"", column.name.replace('"', "\"\""));
         let shown = |value: String| format!("CAST({value} AS VARCHAR)");
-        let quantile = |share: &str| match column.kind {
-            Kind::Int { .. } | Kind::Decimal { .. } | Kind::Float => {
-                shown(format!("exact_percentile({name}, {share})"))
-            }
+        let of_numbers = |value: String| match column.kind {
+            Kind::Int { .. } | Kind::Decimal { .. } | Kind::Float => shown(value),
             _ => "CAST(NULL AS VARCHAR)".to_owned(),
         };
+        let quantile = |share: &str| of_numbers(format!("percentile_cont({share}) WITHIN GROUP (ORDER BY {name})"));
         // Truth values have no order.
         let extreme = |function: &str| match column.kind {
             Kind::Bool { .. } => shown(format!("{function}(CAST({name} AS VARCHAR))")),
@@ -95,7 +109,7 @@ fn summarize(table: &Table) -> String {
             text(&column.kind.to_string()),
             extreme("min"),
             quantile("0.25"),
-            quantile("0.5"),
+            of_numbers(format!("median({name})")),
             quantile("0.75"),
             extreme("max"),
             table.name,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use tenaz_core::FaultClass;
+use tenaz_engine::Workload;
 use tenaz_runtime::Outcome;
 
 /// The counts and fingerprints of a job, for programs.
@@ -12,6 +13,9 @@ use tenaz_runtime::Outcome;
 pub(crate) struct Summary {
     job: String,
     workload: String,
+    /// What `now()` was: `--now` with it gives the same answers again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    now: Option<String>,
     queries: serde_json::Map<String, serde_json::Value>,
     /// Queries that could not be answered.
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
@@ -39,12 +43,15 @@ struct TableSummary<'a> {
     accepted: u64,
     rejected: u64,
     bytes: u64,
+    /// The rest of the files was not needed, and not read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    partial: bool,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     rejected_by_reason: &'a BTreeMap<String, u64>,
 }
 
 impl Summary {
-    pub(crate) fn new(job: &str, workload: &str, outcome: &Outcome) -> anyhow::Result<Self> {
+    pub(crate) fn new(job: &str, workload: &Workload, outcome: &Outcome) -> anyhow::Result<Self> {
         let mut queries = serde_json::Map::new();
         for answer in &outcome.answers {
             let summary = QuerySummary { rows: answer.rows, fingerprint: &answer.fingerprint, ordered: answer.ordered };
@@ -63,13 +70,15 @@ impl Summary {
                 accepted: counts.accepted,
                 rejected: counts.rejected,
                 bytes: table.bytes,
+                partial: table.is_partial,
                 rejected_by_reason: &table.reasons,
             };
             tables.insert(table.name.clone(), serde_json::to_value(summary)?);
         }
         Ok(Self {
             job: job.to_owned(),
-            workload: workload.to_owned(),
+            workload: workload.name.clone(),
+            now: workload.time.map(|time| time.to_string()),
             queries,
             failed,
             tables,
@@ -101,5 +110,9 @@ pub(crate) fn closing_lines(outcome: &Outcome) -> String {
         HumanBytes(bytes),
         HumanBytes((bytes as f64 / seconds.max(1e-9)) as u64),
     ));
+    let partial: Vec<&str> = outcome.tables.iter().filter(|t| t.is_partial).map(|t| t.name.as_str()).collect();
+    if !partial.is_empty() {
+        lines.push_str(&format!("\nof {} no more was read than the LIMIT needs", partial.join(", ")));
+    }
     lines
 }

@@ -37,9 +37,9 @@ fn tables_and_columns_are_shown_by_questions() {
 fn a_table_is_summed_up_column_by_column() {
     let dir = data();
     let expected = "column,type,records,nulls,distinct,min,q25,median,q75,max\n\
-        id,int,4,0,4,1,2,3,4,4\n\
+        id,int,4,0,4,1,1.75,2.5,3.25,4\n\
         city,text,4,1,2,Oslo,,,,Rome\n\
-        amount,\"decimal(15,2)\",4,1,3,2.50,2.50,4.00,10.00,10.00\n\
+        amount,\"decimal(15,2)\",4,1,3,2.50,3.25,4.000,7.0,10.00\n\
         day,date,4,0,4,2025-01-01,,,,2025-04-01\n\
         paid,bool,4,1,2,false,,,,true\n";
     assert_eq!(answer(&dir, &["SUMMARIZE orders"]), expected);
@@ -112,4 +112,148 @@ fn a_mistyped_option_is_no_question() {
     assert!(refused.err.contains("--leniant") && refused.err.contains("no such option"), "{}", refused.err);
     let answer = answer(&dir, &["-- how many\nSELECT count(*) AS n FROM orders"]);
     assert_eq!(answer, "n\n4\n");
+}
+
+#[test]
+fn the_time_of_a_job_is_fixed_and_told() {
+    let dir = data();
+    let question = "SELECT count(*) AS n, now() AS moment, current_timestamp AS same, localtimestamp AS local, current_date AS day, \
+                    today() AS today FROM orders WHERE day > now() - INTERVAL '60 days'";
+    let asked = |now: &str| answer(&dir, &[question, "--now", now]);
+    let head = "n,moment,same,local,day,today\n";
+    let time = "2025-04-15 12:00:00";
+    assert_eq!(asked("2025-04-15T12:00:00Z"), format!("{head}2,{time},{time},{time},2025-04-15,2025-04-15\n"));
+    let midnight = "2025-04-16 00:00:00";
+    assert_eq!(
+        asked("2025-04-15T22:00:00-02:00"),
+        format!("{head}2,{midnight},{midnight},{midnight},2025-04-16,2025-04-16\n")
+    );
+    let wrong = tenaz(["sql", "--data", dir.path().to_str().unwrap(), "SELECT now()", "--now", "soon"]).must(2);
+    assert!(wrong.err.contains("\"soon\" is no time; write 2025-06-30"), "{}", wrong.err);
+}
+
+#[test]
+fn a_job_can_be_repeated_with_the_time_in_its_summary() {
+    let dir = data();
+    let (first, second) = (dir.path().join("first"), dir.path().join("second"));
+    let run = |out: &std::path::Path, more: &[&str]| {
+        let (data, out) = (dir.path().join("orders.csv"), out.to_str().unwrap().to_owned());
+        let question = "SELECT id, now() AS moment FROM orders";
+        tenaz([&["sql", "--data", data.to_str().unwrap(), question, "--out", &out], more].concat()).must(0);
+    };
+    run(&first, &[]);
+    let now = program::summary(&first)["now"].as_str().unwrap().to_owned();
+    assert!(now.ends_with('Z'), "{now}");
+    run(&second, &["--now", &now]);
+    assert_eq!(program::summary(&second)["now"], program::summary(&first)["now"]);
+    assert_eq!(std::fs::read(first.join("q1.csv")).unwrap(), std::fs::read(second.join("q1.csv")).unwrap());
+}
+
+#[test]
+fn a_workload_file_may_fix_the_time_and_the_command_overrules_it() {
+    let dir = data();
+    let workload = "name = \"shop\"\nnow = \"2025-01-31\"\n[[table]]\nname = \"cities\"\nfiles = \"cities.csv\"\ncolumns = [{ name = \"name\", type = \"text\" }, { name = \"country\", type = \"text\" }]\n[[query]]\nname = \"day\"\nsql = \"SELECT DISTINCT today() AS day FROM cities\"\n";
+    let file = dir.path().join("workload.toml");
+    std::fs::write(&file, workload).unwrap();
+    let (file, data) = (file.to_str().unwrap(), dir.path().to_str().unwrap());
+    let run = |more: &[&str]| {
+        let done = tenaz([&["run", file, "--data", data, "--format", "csv"], more].concat()).must(0);
+        done.text().to_owned()
+    };
+    assert_eq!(run(&[]), "day\n2025-01-31\n");
+    assert_eq!(run(&["--now", "2025-02-01"]), "day\n2025-02-01\n");
+    std::fs::write(dir.path().join("wrong.toml"), workload.replace("2025-01-31", "2025-31-01")).unwrap();
+    let wrong = dir.path().join("wrong.toml");
+    tenaz(["run", wrong.to_str().unwrap(), "--data", data]).must(1).says(&["wrong.toml:2:", "is no time"]);
+}
+
+#[test]
+fn the_median_of_a_summary_is_that_of_median() {
+    let dir = data();
+    let median = answer(&dir, &["SELECT median(id) AS i, median(amount) AS a FROM orders"]);
+    let summary = answer(&dir, &["SUMMARIZE orders"]);
+    let shown: Vec<&str> = summary.lines().skip(1).map(|line| line.rsplit(',').nth(2).unwrap()).collect();
+    let expected: Vec<&str> = median.lines().nth(1).unwrap().split(',').collect();
+    assert_eq!([shown[0], shown[2]], [expected[0], expected[1]], "{summary}\n{median}");
+}
+
+/// TPC-H's question 15, on tables of our own.
+#[test]
+fn a_file_may_create_views_and_drop_them() {
+    let dir = data();
+    let file = dir.path().join("questions.sql");
+    let text = "create view revenue (city, total) as\n    select city, sum(amount) from orders group by city;\n\n\
+                -- name: best\nselect country, total from cities, revenue\nwhere name = city and total = (select max(total) from revenue)\norder by country;\n\n\
+                drop view revenue;\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    assert_eq!(answer(&dir, &["--file", file]), "country,total\nNO,10.00\n");
+    // A mistake in a view is shown where it stands.
+    std::fs::write(file, text.replace("sum(amount)", "sum(amuont)")).unwrap();
+    let wrong = tenaz(["-q", "sql", "--data", dir.path().to_str().unwrap(), "--file", file]).must(1);
+    assert!(wrong.err.contains("questions.sql:2:22:") && wrong.err.contains("amount"), "{}", wrong.err);
+}
+
+#[test]
+fn an_answer_can_be_copied_to_a_file_and_never_over_data() {
+    let dir = data();
+    let run = |text: &str, more: &[&str]| {
+        let mut command = program::command([&["-q", "sql", "--data", ".", text], more].concat());
+        program::Finished::new(command.current_dir(dir.path()).output().unwrap())
+    };
+    let done =
+        run("COPY (SELECT id FROM orders WHERE id < 3 ORDER BY id) TO 'out/ids.tsv'; SELECT 1 AS one", &[]).must(0);
+    assert_eq!(std::fs::read_to_string(dir.path().join("out/ids.tsv")).unwrap(), "Id\n1\n2\n");
+    assert!(done.text().contains("one") && !done.text().contains("Id"), "{}", done.text());
+    let alone = run("COPY (SELECT id FROM orders) TO 'ids' (FORMAT ndjson)", &["--format", "csv"]).must(0);
+    assert_eq!(alone.text(), "");
+    assert_eq!(std::fs::read_to_string(dir.path().join("ids")).unwrap().lines().count(), 4);
+    run("COPY (SELECT id FROM orders) TO 'orders.csv'", &[]).must(2).says(&["orders.csv is read by this question"]);
+    run("COPY (SELECT id FROM orders) TO 'x.docx'", &[]).must(2).says(&["its ending says no format"]);
+    run("COPY orders TO 'x.csv'", &[]).must(1).says(&["write COPY (SELECT …) TO 'file.csv'"]);
+    run("COPY (SELECT 1) TO 'x.csv'; SELECT 2", &["--format", "csv"]).must(2).says(&["beside COPY statements"]);
+}
+
+#[test]
+fn a_question_can_be_explained() {
+    let dir = data();
+    let text = answer(&dir, &["EXPLAIN SELECT count(*) FROM orders"]);
+    assert!(text.starts_with("plan\nread orders once for stage 0\n"), "{text}");
+    assert!(text.contains("=> rows of q1"), "{text}");
+}
+
+#[test]
+fn dirty_columns_are_read_as_far_as_they_can_be() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("t.csv"), "n,d\n1,31/12/2025\n2,2025-11-30\n3,soon\n4, 01/02/2025 \n5,\n6,12\n")
+        .unwrap();
+    let question = "SELECT n, try_to_date(d, '%d/%m/%Y', '%Y-%m-%d') AS day, try_to_timestamp(d, '%Y-%m-%d') AS moment, \
+                    try_to_date(d) AS plain, TRY_CAST(d AS INT) AS number FROM t ORDER BY n";
+    let expected = "n,day,moment,plain,number\n1,2025-12-31,,,\n2,2025-11-30,2025-11-30 00:00:00,2025-11-30,\n3,,,,\n\
+                    4,2025-02-01,,,\n5,,,,\n6,,,,12\n";
+    assert_eq!(answer(&dir, &["--types", "d=text", question]), expected);
+    let wrong = tenaz(["-q", "sql", "--data", dir.path().to_str().unwrap(), "SELECT try_to_date(n) FROM t"]).must(1);
+    wrong.says(&["try_to_date takes a text and formats"]);
+}
+
+#[test]
+fn an_answer_of_two_columns_is_drawn_as_bars() {
+    let dir = data();
+    let question = "SELECT city, count(*) AS n FROM orders GROUP BY city ORDER BY n DESC, city";
+    let data = dir.path().to_str().unwrap();
+    let done = tenaz(["-q", "sql", "--data", data, "--chart", question]).must(0);
+    let bars: Vec<usize> = done.text().lines().map(|line| line.matches('█').count()).filter(|bar| *bar > 0).collect();
+    assert_eq!(bars, [60, 30, 30], "{}", done.text());
+    let wrong = tenaz(["-q", "sql", "--data", data, "--chart", "SELECT city FROM orders"]).must(1);
+    wrong.says(&["a chart needs an answer of two columns"]);
+}
+
+#[test]
+fn arrow_goes_through_a_pipe_as_a_stream() {
+    let dir = data();
+    let done =
+        tenaz(["-q", "sql", "--data", dir.path().to_str().unwrap(), "--format", "arrows", "SELECT id FROM orders"])
+            .must(0);
+    let read = datafusion::arrow::ipc::reader::StreamReader::try_new(&done.out[..], None).unwrap();
+    assert_eq!(read.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 4);
 }

@@ -11,6 +11,7 @@ use std::process::Command;
 const BASE: &str = r#"
 name = "shop"
 title = "A shop"
+now = "2025-01-01"
 
 [[table]]
 name = "sales"
@@ -50,6 +51,7 @@ sql = "SELECT price FROM prices"
 const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("workload", "name", "name = \"shop\"", "name = \"store\""),
     ("workload", "title", "title = \"A shop\"", "title = \"A store\""),
+    ("workload", "now", "now = \"2025-01-01\"", "now = \"2025-01-02\""),
     ("workload", "table", "[[table]]\nname = \"items\"", "[[table]]\nname = \"goods\""),
     ("workload", "query", "[[query]]", "[[query]]\nname = \"more\"\nsql = \"SELECT n FROM items\"\n\n[[query]]"),
     ("table", "name", "name = \"items\"", "name = \"goods\""),

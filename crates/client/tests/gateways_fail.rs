@@ -24,7 +24,7 @@ fn gateways(servers: &[&Server], patience_ms: u64) -> Gateways {
 }
 
 fn new_job() -> NewJob {
-    let workload = WorkloadText { file: "w.toml".to_owned(), toml: String::new(), sql: Default::default() };
+    let workload = WorkloadText { file: "w.toml".to_owned(), toml: String::new(), sql: Default::default(), now: None };
     let (partitions, chunk_bytes) = (None, None);
     NewJob { workload, queries: vec![], strict: false, data_bytes: 1, partitions, chunk_bytes, files: vec![] }
 }

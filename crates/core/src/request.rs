@@ -14,6 +14,9 @@ pub struct WorkloadText {
     /// The SQL files that it names, by the names it uses.
     #[serde(default)]
     pub sql: BTreeMap<String, String>,
+    /// What `now()` is for all processes: RFC 3339, in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<String>,
 }
 
 /// A file that the client means to send, so that a resumed upload can be told from one of other files.

@@ -9,6 +9,7 @@
 
 mod error;
 pub mod functions;
+mod job_time;
 pub mod limits;
 mod machine_words;
 mod plan;
@@ -18,7 +19,11 @@ mod task_fault;
 mod workload;
 
 pub use error::Error;
-pub use plan::{Edge, JobPlan, PlannedQuery, ScanPlan, Stage, TRIM_ZEROS, describe, needs_quotes, split_queries};
+pub use job_time::{JobTime, NoTime};
+pub use plan::{
+    Edge, FileOrder, JobPlan, PlannedQuery, Purpose, ScanPlan, Stage, Statement, TRIM_ZEROS, describe, needs_quotes,
+    split_statements,
+};
 pub use stop::StopFlag;
 pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows, tight};
 pub use workload::{KindError, Query, Role, Table, Workload, bundled_names, parse_kind};

@@ -40,6 +40,7 @@ enum WorkloadChoice {
         toml: String,
         #[serde(default)]
         sql: BTreeMap<String, String>,
+        now: Option<String>,
     },
 }
 
@@ -179,8 +180,8 @@ fn spec_of(asked: NewJob, data_bytes: u64) -> Result<JobSpec, Problem> {
 /// The text of a workload. A name is a bundled one: files of this machine are nobody's business.
 fn workload_text(choice: WorkloadChoice) -> Result<WorkloadText, Problem> {
     match choice {
-        WorkloadChoice::Text { file, toml, sql } => {
-            Ok(WorkloadText { file: file.unwrap_or_else(|| "workload.toml".to_owned()), toml, sql })
+        WorkloadChoice::Text { file, toml, sql, now } => {
+            Ok(WorkloadText { file: file.unwrap_or_else(|| "workload.toml".to_owned()), toml, sql, now })
         }
         WorkloadChoice::Name(name) => {
             let known = tenaz_engine::bundled_names();

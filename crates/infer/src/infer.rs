@@ -71,7 +71,8 @@ pub fn infer(path: &Path, reading: &Reading) -> Result<Inferred, Error> {
     for (group, role) in groups.iter().zip(roles) {
         tables.push(table(group, role, reading, &mut names, &mut notes)?);
     }
-    let workload = Workload { name: workload_name(&dir), title: String::new(), tables, queries: Vec::new() };
+    let workload =
+        Workload { name: workload_name(&dir), title: String::new(), tables, queries: Vec::new(), time: None };
     Ok(Inferred { dir, workload, sources, notes })
 }
 

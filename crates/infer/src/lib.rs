@@ -35,4 +35,4 @@ pub use error::Error;
 pub use infer::{Inferred, Source, infer};
 pub use overrule::overrule;
 pub use reading::Reading;
-pub use workload_file::workload_file;
+pub use workload_file::{workload_file, workload_text};

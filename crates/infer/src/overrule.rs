@@ -165,7 +165,7 @@ mod tests {
             Table::new(name.to_owned(), vec![format!("{name}.csv")], Role::Fact, layout)
         };
         let tables = vec![table("orders", &["id", "zip"]), table("customers", &["id", "name"])];
-        Workload { name: "w".to_owned(), title: String::new(), tables, queries: Vec::new() }
+        Workload { name: "w".to_owned(), title: String::new(), tables, queries: Vec::new(), time: None }
     }
 
     fn kinds(list: &str) -> Result<String, String> {

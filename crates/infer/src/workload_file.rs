@@ -1,10 +1,12 @@
 //! The guess written down: a workload file to start from.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use tenaz_core::WorkloadText;
 use tenaz_csv::{Column, Header, Kind};
 use tenaz_engine::limits::MAX_NAME;
-use tenaz_engine::{Role, Table};
+use tenaz_engine::{Role, Table, Workload};
 use tenaz_source::{DateOrder, Dialect, Escape, FileFormat, ValueForm};
 
 use crate::Inferred;
@@ -61,6 +63,23 @@ pub fn workload_file(inferred: &Inferred) -> String {
         names.push(name);
     }
     text
+}
+
+/// The text of a workload, from which any other process can make the same: its tables as they were guessed, and its queries.
+#[must_use]
+pub fn workload_text(workload: &Workload) -> WorkloadText {
+    let mut toml = format!("name = {}\n", quoted(&workload.name));
+    for table in &workload.tables {
+        put_table(&mut toml, table);
+    }
+    let mut sql = BTreeMap::new();
+    for query in &workload.queries {
+        let file = format!("{}.sql", query.name);
+        put(&mut toml, format_args!("\n[[query]]\nname = {}\n", quoted(&query.name)));
+        put(&mut toml, format_args!("title = {}\nfile = {}\n", quoted(&query.title), quoted(&file)));
+        sql.insert(file, query.sql.clone());
+    }
+    WorkloadText { file: "workload.toml".to_owned(), toml, sql, now: workload.time.map(|time| time.to_string()) }
 }
 
 fn put_table(text: &mut String, table: &Table) {

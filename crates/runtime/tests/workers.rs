@@ -439,7 +439,8 @@ fn a_job_whose_client_has_gone_is_not_called_lost_during_one_long_task() {
         // Everything is uploaded before there is a worker whose patience could end.
         let client = link(&node, "client").await;
         let book = Book::open(&client).await.expect("the book");
-        let text = WorkloadText { file: "one.toml".to_owned(), toml: ONE_TABLE.to_owned(), sql: BTreeMap::new() };
+        let text =
+            WorkloadText { file: "one.toml".to_owned(), toml: ONE_TABLE.to_owned(), sql: BTreeMap::new(), now: None };
         let workload = Workload::from_text(&text).expect("a workload");
         let (job, plan) = (job_id(0), JobPlan::new(&workload).expect("a plan"));
         create(&client, &book, job.clone(), (&workload, &text, &plan), 8).await;

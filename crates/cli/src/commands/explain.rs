@@ -9,7 +9,8 @@ use crate::outcome::stdout_failed;
 use crate::screen::Screen;
 
 pub(crate) fn explain(args: &ExplainArgs, _: &Screen) -> anyhow::Result<()> {
-    let workload = Workload::load(&args.workload)?.select(&args.query)?;
+    let mut workload = Workload::load(&args.workload)?.select(&args.query)?;
+    args.time.fix(&mut workload);
     let plan = JobPlan::new(&workload)?;
     let text = match args.format {
         ExplainFormat::Text => describe::text(&plan),

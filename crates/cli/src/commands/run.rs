@@ -14,6 +14,7 @@ use tenaz_runtime::{DataSet, Observer, Options, Progress, RejectLine};
 
 use crate::args::{EngineArgs, OutputArgs, RunArgs};
 use crate::bad_records::BadRecords;
+use crate::copies::Copies;
 use crate::hand_out::{HandOut, Target};
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
@@ -21,8 +22,9 @@ use crate::verdict::Verdict;
 use crate::{progress, stop};
 
 pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
-    let workload = Workload::load(&args.workload)?.select(&args.query)?;
-    let answered = answer(&workload, &args.data, &args.output, &args.engine, screen)?;
+    let mut workload = Workload::load(&args.workload)?.select(&args.query)?;
+    args.time.fix(&mut workload);
+    let answered = answer(&workload, &args.data, &args.output, &Copies::default(), &args.engine, screen)?;
     tell_repairs(&workload, screen);
     answered.verdict.conclude(args.output.accept_rejects, screen)
 }
@@ -70,15 +72,17 @@ pub(crate) fn answer(
     workload: &Workload,
     data: &Path,
     output: &OutputArgs,
+    copies: &Copies,
     engine: &EngineArgs,
     screen: &Screen,
 ) -> Result<Answered> {
-    let target = Target::new(workload, output)?;
+    let target = Target::new(workload, output, copies)?;
     let plan = JobPlan::new(workload)?;
     let data = DataSet::find(data, workload, &plan)?;
     let files = (0..workload.tables.len()).flat_map(|table| data.files(table));
-    target.spare(workload, files.map(|file| file.path.as_path()))?;
+    target.spare(workload, copies, files.map(|file| file.path.as_path()))?;
     let out = target.prepare()?;
+    copies.prepare()?;
     let stop = stop::on_signal()?;
     let progress = Progress::new(workload.tables.len());
     let watcher = Watcher {
@@ -96,7 +100,7 @@ pub(crate) fn answer(
     let outcome = outcome.map_err(why)?;
     let job = job_id();
     let stream = watcher.stream.as_ref();
-    let hand_out = HandOut { job: &job, workload: &workload.name, target: &target, stream, bad: &watcher.bad };
+    let hand_out = HandOut { job: &job, workload, target: &target, copies, stream, bad: &watcher.bad };
     let verdict = hand_out.hand_out(&outcome, out, screen)?;
     let has = |reason: &str| outcome.tables.iter().any(|table| table.reasons.contains_key(reason));
     let (ragged, misquoted) = (has("field_count"), has("text_after_quote") || has("quote_never_closed"));

@@ -10,13 +10,15 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use indicatif::{HumanBytes, HumanCount};
 use tenaz_engine::limits::MAX_SQL_BYTES;
-use tenaz_engine::split_queries;
-use tenaz_infer::{Inferred, infer, overrule};
+use tenaz_engine::{JobPlan, Workload, split_statements};
+use tenaz_infer::{Inferred, infer, overrule, workload_text};
 use tenaz_runtime::format::Format;
 
 use super::run::{Misfits, answer, tell_repairs};
-use crate::args::SqlArgs;
-use crate::outcome::stdout_failed;
+use super::submit;
+use crate::args::{SqlArgs, SubmitArgs, sent_chunk_size};
+use crate::copies::Copies;
+use crate::outcome::{Usage, stdout_failed};
 use crate::screen::Screen;
 use crate::statements::{in_plain_sql, with_values};
 
@@ -35,17 +37,22 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     for note in &inferred.notes {
         screen.say(&format!("note: {note}"));
     }
-    let mut queries = match &text {
-        Some((origin, text)) => split_queries(origin, text)?,
+    let mut statements = match &text {
+        Some((origin, text)) => split_statements(origin, text)?,
         None => Vec::new(),
     };
-    in_plain_sql(&mut queries, &inferred)?;
-    if queries.is_empty() {
+    if statements.is_empty() {
         return list(&inferred, args.output.format, screen);
     }
+    args.time.fix(&mut inferred.workload);
+    in_plain_sql(&mut statements, &inferred)?;
+    let copies = Copies::of(&statements)?;
     let mut workload = inferred.workload;
-    workload.queries = queries;
-    let answered = answer(&workload, &inferred.dir, &args.output, &args.engine, screen);
+    workload.queries = statements.into_iter().map(|statement| statement.query).collect();
+    if !args.gateway.is_empty() {
+        return on_cluster(args, &workload, &inferred.dir, copies, screen);
+    }
+    let answered = answer(&workload, &inferred.dir, &args.output, &copies, &args.engine, screen);
     tell_repairs(&workload, screen);
     match answered {
         Ok(answered) => {
@@ -62,6 +69,27 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
         }
         Err(error) => Err(with_hint(error)),
     }
+}
+
+/// Asks the gateways of a cluster, as `tenaz submit` does. What was guessed travels as the text of a workload file.
+fn on_cluster(args: &SqlArgs, workload: &Workload, dir: &Path, copies: Copies, screen: &Screen) -> Result<()> {
+    let chunk_size = args.engine.chunk_size.map(|bytes| sent_chunk_size(&bytes.to_string())).transpose();
+    let args = SubmitArgs {
+        data: Some(dir.to_owned()),
+        gateway: args.gateway.clone(),
+        token: args.token.clone(),
+        token_file: args.token_file.clone(),
+        time: args.time.clone(),
+        output: args.output.clone(),
+        strict: args.engine.strict,
+        memory: args.engine.memory,
+        chunk_size: chunk_size.map_err(|cure| Usage(format!("--chunk-size: {cure}")))?,
+        partitions: args.engine.partitions,
+        ..SubmitArgs::default()
+    };
+    // A mistake is told at its place in the text that was typed.
+    JobPlan::new(workload)?;
+    submit::ask(&args, workload_text(workload), copies, screen)
 }
 
 /// The table of data from standard input is called `stdin`.

@@ -5,6 +5,7 @@
 
 mod harness;
 
+mod asking;
 mod brokers;
 mod builds;
 mod chaos;

@@ -14,6 +14,8 @@
 //! | `median`, `percentile_cont`, `approx_*` | exact; the middle of whole numbers and decimals is a decimal |
 //! | `array_agg`, `string_agg`, `first_value`, `last_value`, `nth_value`, `any_value` | ties in their order are settled by the values; without an order, ascending by the values |
 //! | `sin` … `tanh`, `exp`, `ln`, `log`, `power`, `cbrt`, `sqrt` | floats, the same bits on every machine |
+//! | `now()`, `current_timestamp`, `localtimestamp`, `current_date`, `today()` | the time of the job, in UTC; a constant |
+//! | `try_to_date(text, '%d/%m/%Y', …)`, `try_to_timestamp(text, …)` | in the first format that fits; null where none does |
 //! | `nvl(a, b)` | as `coalesce(a, b)`, of any type |
 //! | `md5(text)`, `sha224(text)` … `sha512(text)`, `digest(text, 'sha256')` | digests as hexadecimal text |
 //! | `a / b`, `a * b` of decimals; `SIMILAR TO`; `LIKE … ESCAPE` | put in by the planner (`plan/exact.rs`) |
@@ -24,6 +26,7 @@
 mod average;
 mod bits;
 mod bounded;
+mod clock;
 mod count;
 mod decimals;
 mod digest;
@@ -35,6 +38,7 @@ mod extreme;
 mod far_times;
 mod float_sum;
 mod kept;
+mod lenient;
 mod lone_value;
 mod math;
 mod moments;
@@ -59,6 +63,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion::logical_expr::{AggregateUDF, Expr, ScalarUDF};
 use datafusion::prelude::SessionContext;
+
+use crate::JobTime;
 
 pub(crate) use decimals::{divide, exact_scale, is_long_product, multiply};
 pub(crate) use kept::kept;
@@ -108,6 +114,9 @@ pub fn register(context: &SessionContext) {
         context.register_udf(ScalarUDF::from(function));
     }
     context.register_udf(ScalarUDF::from(nvl::Nvl::new()));
+    for function in lenient::all() {
+        context.register_udf(ScalarUDF::from(function));
+    }
     for function in digest::all() {
         context.register_udf(ScalarUDF::from(function));
     }
@@ -116,6 +125,13 @@ pub fn register(context: &SessionContext) {
     }
     windows::register(context);
     bounded::register(context);
+}
+
+/// Adds the functions that tell the time of the job, in place of those that ask a clock.
+pub(crate) fn register_time(context: &SessionContext, time: JobTime) {
+    for function in clock::all(time) {
+        context.register_udf(ScalarUDF::from(function));
+    }
 }
 
 /// The single instance of the scalar subquery's guard.

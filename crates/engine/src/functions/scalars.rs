@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use datafusion::logical_expr::ScalarUDFImpl;
 
-use super::{digest, math, text};
+use super::{clock, digest, lenient, math, text};
 
 /// DataFusion's functions that are so by nature: of texts, times, lists, whole numbers and decimals, and of floats as far as
 /// they only add, multiply, divide, round and take square roots, which every processor does alike. A test fails when
@@ -37,12 +37,13 @@ const BY_NATURE: [&str; 150] = [
 static OURS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
     let math = math::all().into_iter().map(|function| function.name().to_owned());
     let digests = digest::all().into_iter().map(|function| function.name().to_owned());
-    text::all().iter().map(|function| function.name().to_owned()).chain(math).chain(digests).collect()
+    let lenient = lenient::all().into_iter().map(|function| function.name().to_owned());
+    text::all().iter().map(|function| function.name().to_owned()).chain(math).chain(digests).chain(lenient).collect()
 });
 
 /// Whether a scalar function of this name may be asked for.
 pub(crate) fn is_offered_scalar(name: &str) -> bool {
-    BY_NATURE.contains(&name) || OURS.contains(name)
+    BY_NATURE.contains(&name) || OURS.contains(name) || clock::is_clock(name)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 /// Functions that have a result for all values of their types.
 #[rustfmt::skip]
-const SURE: [&str; 78] = [
+const SURE: [&str; 80] = [
     "abs", "acos", "acosh", "array_has", "array_length", "ascii", "asin", "asinh", "atan", "atan2", "atanh",
     "bit_length", "btrim", "cardinality", "cbrt", "ceil", "character_length", "coalesce", "concat", "concat_ws",
     "contains", "cos", "cosh", "cot", "date_part", "date_trunc", "degrees", "ends_with", "exp", "find_in_set",
@@ -25,7 +25,7 @@ const SURE: [&str; 78] = [
     "left", "levenshtein", "ln", "log10", "log2", "lower", "ltrim", "make_array", "named_struct", "nanvl", "nullif",
     "nvl", "nvl2", "octet_length", "pi", "position", "python_list", "radians", "replace", "reverse", "right",
     "round", "rtrim", "sentiment", "signum", "sin", "sinh", "sqrt", "starts_with", "strpos", "struct", "tan",
-    "tanh", "translate", "trim", "trunc", "upper", "year_of",
+    "tanh", "translate", "trim", "trunc", "try_to_date", "try_to_timestamp", "upper", "year_of",
 ];
 
 /// Functions that have one for all values of the first argument, where the others are constants that were looked at when the query was

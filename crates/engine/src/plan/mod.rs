@@ -18,6 +18,7 @@ mod distinct_on;
 mod early;
 mod exact;
 mod fallible;
+mod file_order;
 mod forget;
 mod grouping;
 mod guard;
@@ -36,6 +37,7 @@ mod provider;
 mod pure;
 mod required_orders;
 mod row_order;
+mod script;
 mod session;
 mod similar;
 mod single_distinct;
@@ -70,9 +72,11 @@ use needs::{Need, needs};
 
 pub(crate) use cut::merges_in_any_order;
 pub(crate) use fallible::can_fail;
+pub use file_order::FileOrder;
 pub use labels::TRIM_ZEROS;
+pub use script::{Purpose, Statement, split_statements};
 pub(crate) use session::config as session_config;
-pub use text::{needs_quotes, split_queries};
+pub use text::needs_quotes;
 
 /// Where the rows of a stage go, with the columns that decide.
 #[derive(Debug, Clone)]
@@ -123,6 +127,8 @@ pub struct ScanPlan {
     pub leaves: Vec<StageId>,
     /// Broadcast edges that must be complete before the first chunk is worked on.
     pub needs: BTreeSet<StageId>,
+    /// Whether the order of its records matters to an answer, and how many are enough.
+    pub order: FileOrder,
 }
 
 impl ScanPlan {
@@ -255,6 +261,7 @@ fn shared_scans(stages: &[Stage]) -> Result<Vec<ScanPlan>, Error> {
                     texts_where: Vec::new(),
                     leaves: Vec::new(),
                     needs: BTreeSet::new(),
+                    order: FileOrder::default(),
                 };
                 scans.push(scan);
                 scans.len() - 1
@@ -274,6 +281,7 @@ fn shared_scans(stages: &[Stage]) -> Result<Vec<ScanPlan>, Error> {
             }
         }
     }
+    file_order::mark(&mut scans, stages);
     // Tables that others wait for come first; among equals the workload's order decides.
     let feeds: Vec<BTreeSet<TableId>> = scans.iter().map(|scan| tables_behind(stages, &scan.needs)).collect();
     let mut order: Vec<usize> = Vec::new();

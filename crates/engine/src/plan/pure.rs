@@ -21,8 +21,9 @@ pub(super) fn check_pure(plan: &LogicalPlan) -> Result<()> {
 
 fn refused(name: &str) -> DataFusionError {
     let cure = match name {
-        "now" | "current_date" | "current_time" | "current_timestamp" | "today" => {
-            "write the date or time as a literal, such as DATE '2024-06-30'"
+        "current_time" => "use now(), which is fixed for a job (--now)",
+        "now" | "current_date" | "current_timestamp" | "today" => {
+            "write a date such as DATE '2024-06-30', or say what it is (\"now\" beside the workload's text)"
         }
         _ => "leave it out",
     };

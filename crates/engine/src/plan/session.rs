@@ -83,6 +83,9 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
         .build();
     let context = SessionContext::new_with_state(state);
     functions::register(&context);
+    if let Some(time) = workload.time {
+        functions::register_time(&context, time);
+    }
     for (index, table) in workload.tables.iter().enumerate() {
         let id = TableId(index as u16);
         let reference = datafusion::common::TableReference::bare(table.name.as_str());

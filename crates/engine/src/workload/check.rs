@@ -7,8 +7,8 @@ use toml::Spanned;
 
 use super::file::{ColumnEntry, QueryEntry, TableEntry, WorkloadFile};
 use super::{Query, Role, Table, Workload, parse_kind};
-use crate::Error;
 use crate::limits::{MAX_COLUMNS, MAX_NAME};
+use crate::{Error, JobTime, NoTime};
 use tenaz_words::nearest;
 
 type ReadSql<'a> = &'a dyn Fn(&str) -> std::io::Result<String>;
@@ -39,7 +39,8 @@ pub(super) fn parse(file: &str, text: &str, read_sql: ReadSql<'_>) -> Result<Wor
         }
         queries.push(query);
     }
-    Ok(Workload { name: parsed.name.get_ref().clone(), title: parsed.title, tables, queries })
+    let time = parsed.now.as_ref().map(|now| here.time(now)).transpose()?;
+    Ok(Workload { name: parsed.name.get_ref().clone(), title: parsed.title, tables, queries, time })
 }
 
 /// The text being read: turns a place in it into an error.
@@ -53,6 +54,12 @@ impl Here<'_> {
         let before = &self.text.as_bytes()[..span.start.min(self.text.len())];
         let line = 1 + before.iter().filter(|&&b| b == b'\n').count();
         Error::Workload { file: self.file.to_owned(), line, problem: problem.into(), cure: cure.into() }
+    }
+
+    fn time(&self, now: &Spanned<String>) -> Result<JobTime, Error> {
+        let wrong =
+            |_| self.wrong(now.span(), format!("{:?} is no time", now.get_ref()), "write \"2025-06-30T12:00:00Z\"");
+        now.get_ref().parse().map_err(|error: NoTime| wrong(error))
     }
 
     fn syntax(&self, error: &toml::de::Error) -> Error {

@@ -9,6 +9,7 @@ pub(super) struct WorkloadFile {
     pub(super) name: Spanned<String>,
     #[serde(default)]
     pub(super) title: String,
+    pub(super) now: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) table: Vec<TableEntry>,
     #[serde(default)]

@@ -14,8 +14,8 @@ use tenaz_core::WorkloadText;
 use tenaz_csv::{Header, Layout};
 use tenaz_source::{Dialect, FileFormat};
 
-use crate::Error;
 use crate::limits::MAX_SQL_BYTES;
+use crate::{Error, JobTime, NoTime};
 use tenaz_words::nearest;
 
 pub use kind::{KindError, parse_kind};
@@ -93,6 +93,9 @@ pub struct Workload {
     pub tables: Vec<Table>,
     /// The queries.
     pub queries: Vec<Query>,
+    /// What `now()` is. Whoever makes a job fixes it, unless the workload file does (`now = "2025-06-30"`); without it nothing that
+    /// asks for the time can be planned.
+    pub time: Option<JobTime>,
 }
 
 /// The names of the workloads in the binary.
@@ -119,9 +122,15 @@ impl Workload {
 
     /// The workload of this text, without reading any file.
     pub fn from_text(text: &WorkloadText) -> Result<Self, Error> {
-        check::parse(&text.file, &text.toml, &|name| {
+        let mut workload = check::parse(&text.file, &text.toml, &|name| {
             text.sql.get(name).cloned().ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))
-        })
+        })?;
+        if let Some(now) = &text.now {
+            let cure = "send another \"now\" with the workload".to_owned();
+            let wrong = |problem| Error::Workload { file: text.file.clone(), line: 1, problem, cure };
+            workload.time = Some(now.parse().map_err(|error: NoTime| wrong(error.to_string()))?);
+        }
+        Ok(workload)
     }
 
     /// The same, with the text of all its files, from which any other process can make the same workload.
@@ -134,7 +143,10 @@ impl Workload {
         if let Some(found) = bundled::BUNDLED.iter().find(|b| b.name == name_or_path) {
             let file = format!("{}/workload.toml", found.name);
             let workload = check::parse(&file, found.toml, &|name| found.read(name).map(|text| keep(name, text)))?;
-            return Ok((workload, WorkloadText { file, toml: found.toml.to_owned(), sql: sql.into_inner() }));
+            return Ok((
+                workload,
+                WorkloadText { file, toml: found.toml.to_owned(), sql: sql.into_inner(), now: None },
+            ));
         }
         // Whatever is wrong with the name is said by `load`.
         let workload = Self::load(name_or_path)?;
@@ -144,7 +156,7 @@ impl Workload {
         let toml = read_limited(&path).map_err(|source| Error::Unreadable { path: file.clone(), source })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         check::parse(&file, &toml, &|name| read_limited(&folder.join(name)).map(|text| keep(name, text)))?;
-        Ok((workload, WorkloadText { file, toml, sql: sql.into_inner() }))
+        Ok((workload, WorkloadText { file, toml, sql: sql.into_inner(), now: None }))
     }
 
     fn bundled(found: &bundled::Bundled) -> Result<Self, Error> {

@@ -197,7 +197,8 @@ fn sales_file(records: usize) -> Vec<u8> {
 }
 
 fn cut(file: &[u8], target: usize) -> Vec<Chunk> {
-    let files = WorkloadText { file: "shop.toml".to_owned(), toml: SHOP.to_owned(), sql: Default::default() };
+    let files =
+        WorkloadText { file: "shop.toml".to_owned(), toml: SHOP.to_owned(), sql: Default::default(), now: None };
     let workload = tenaz_engine::Workload::from_text(&files).unwrap();
     let mut chunker = Chunker::new(file, &workload.tables[0].layout, target);
     std::iter::from_fn(|| chunker.next_chunk().unwrap()).collect()

@@ -199,7 +199,7 @@ pub(crate) fn id(job: &str) -> JobId {
 
 /// The stage whose rows are the answer to a query, where the query is the only one asked.
 fn results_stage(query: &str) -> StageId {
-    let files = WorkloadText { file: "shop.toml".to_owned(), toml: SHOP.to_owned(), sql: BTreeMap::new() };
+    let files = WorkloadText { file: "shop.toml".to_owned(), toml: SHOP.to_owned(), sql: BTreeMap::new(), now: None };
     let plan = JobPlan::new(&Workload::from_text(&files).unwrap().select(&[query.to_owned()]).unwrap()).unwrap();
     let stage = plan.stages.iter().position(|stage| matches!(stage.edge, Edge::Results(_)));
     StageId(stage.unwrap() as u16)

@@ -1,4 +1,4 @@
-//! Arrow IPC files: the same bytes for the same rows, in whatever batches they come.
+//! Arrow IPC files and streams: the same bytes for the same rows, in whatever batches they come.
 
 use std::io::{self, Write};
 
@@ -8,7 +8,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt32Array, make_array
 use datafusion::arrow::compute::{concat_batches, take_arrays};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
-use datafusion::arrow::ipc::writer::FileWriter;
+use datafusion::arrow::ipc::writer::{FileWriter, StreamWriter};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::RowWriter;
@@ -16,9 +16,10 @@ use super::RowWriter;
 /// Rows of every batch but the last.
 const BATCH_ROWS: usize = 8192;
 
-/// Writes the Arrow IPC file format.
-pub(super) struct ArrowFileWriter<W: Write> {
+/// Writes the Arrow IPC file format, or the stream format, which a reader takes from a pipe.
+pub(super) struct ArrowWriter<W: Write> {
     state: State<W>,
+    is_stream: bool,
     /// Rows that do not fill a batch yet.
     waiting: Vec<RecordBatch>,
     rows: usize,
@@ -26,26 +27,44 @@ pub(super) struct ArrowFileWriter<W: Write> {
 
 enum State<W: Write> {
     New(W),
-    Open(Box<FileWriter<W>>),
+    File(Box<FileWriter<W>>),
+    Stream(Box<StreamWriter<W>>),
     Ended,
 }
 
-impl<W: Write> ArrowFileWriter<W> {
-    pub(super) fn new(out: W) -> Self {
-        Self { state: State::New(out), waiting: Vec::new(), rows: 0 }
+impl<W: Write> State<W> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        match self {
+            Self::File(writer) => writer.write(batch),
+            Self::Stream(writer) => writer.write(batch),
+            Self::New(_) | Self::Ended => Ok(()),
+        }
     }
 }
 
-impl<W: Write> RowWriter for ArrowFileWriter<W> {
+impl<W: Write> ArrowWriter<W> {
+    pub(super) fn file(out: W) -> Self {
+        Self { state: State::New(out), is_stream: false, waiting: Vec::new(), rows: 0 }
+    }
+
+    pub(super) fn stream(out: W) -> Self {
+        Self { is_stream: true, ..Self::file(out) }
+    }
+}
+
+impl<W: Write> RowWriter for ArrowWriter<W> {
     fn begin(&mut self, schema: &SchemaRef) -> io::Result<()> {
         if let State::New(out) = std::mem::replace(&mut self.state, State::Ended) {
-            self.state = State::Open(Box::new(FileWriter::try_new(out, schema).map_err(super::from_arrow)?));
+            self.state = match self.is_stream {
+                false => State::File(Box::new(FileWriter::try_new(out, schema).map_err(super::from_arrow)?)),
+                true => State::Stream(Box::new(StreamWriter::try_new(out, schema).map_err(super::from_arrow)?)),
+            };
         }
         Ok(())
     }
 
     fn rows(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        if !matches!(self.state, State::Open(_)) {
+        if matches!(self.state, State::New(_) | State::Ended) {
             return Err(io::Error::other("rows before the columns, or after the end"));
         }
         self.rows += batch.num_rows();
@@ -55,18 +74,23 @@ impl<W: Write> RowWriter for ArrowFileWriter<W> {
 
     fn end(&mut self) -> io::Result<()> {
         self.write_waiting(true)?;
-        if let State::Open(mut writer) = std::mem::replace(&mut self.state, State::Ended) {
-            writer.finish().map_err(super::from_arrow)?;
-            writer.get_mut().flush()?;
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::File(mut writer) => {
+                writer.finish().map_err(super::from_arrow)?;
+                writer.get_mut().flush()
+            }
+            State::Stream(mut writer) => {
+                writer.finish().map_err(super::from_arrow)?;
+                writer.get_mut().flush()
+            }
+            State::New(_) | State::Ended => Ok(()),
         }
-        Ok(())
     }
 }
 
-impl<W: Write> ArrowFileWriter<W> {
+impl<W: Write> ArrowWriter<W> {
     /// Writes full batches; at the end also the rest.
     fn write_waiting(&mut self, all: bool) -> io::Result<()> {
-        let State::Open(writer) = &mut self.state else { return Ok(()) };
         let waiting = std::mem::take(&mut self.waiting);
         let Some(first) = waiting.first() else { return Ok(()) };
         let rows = concat_batches(first.schema_ref(), &waiting).map_err(super::from_arrow)?;
@@ -74,7 +98,7 @@ impl<W: Write> ArrowFileWriter<W> {
         while rows.num_rows() - start >= BATCH_ROWS || (all && start < rows.num_rows()) {
             let count = BATCH_ROWS.min(rows.num_rows() - start);
             let batch = plain(&rows, start, count).map_err(super::from_arrow)?;
-            writer.write(&batch).map_err(super::from_arrow)?;
+            self.state.write(&batch).map_err(super::from_arrow)?;
             start += count;
         }
         self.rows = rows.num_rows() - start;
@@ -121,7 +145,7 @@ mod tests {
 
     fn written(batches: &[RecordBatch]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let mut writer = ArrowFileWriter::new(&mut bytes);
+        let mut writer = ArrowWriter::file(&mut bytes);
         writer.begin(batches[0].schema_ref()).unwrap();
         batches.iter().for_each(|batch| writer.rows(batch).unwrap());
         writer.end().unwrap();

@@ -5,6 +5,7 @@
 
 mod arrow;
 mod cells;
+mod chart;
 pub mod csv;
 mod json;
 mod markdown;
@@ -18,6 +19,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::record_batch::RecordBatch;
 
+pub use chart::ChartWriter;
 pub use table::TableWriter;
 
 /// A format in which answers can be written.
@@ -37,6 +39,10 @@ pub enum Format {
     Markdown,
     /// An Arrow IPC file.
     Arrow,
+    /// An Arrow IPC stream, for pipes.
+    Arrows,
+    /// Bars for people: a column of names and one of numbers.
+    Chart,
     /// A Parquet file.
     #[cfg(feature = "parquet")]
     Parquet,
@@ -52,6 +58,8 @@ impl Format {
         Format::Ndjson,
         Format::Markdown,
         Format::Arrow,
+        Format::Arrows,
+        Format::Chart,
         #[cfg(feature = "parquet")]
         Format::Parquet,
     ];
@@ -66,6 +74,8 @@ impl Format {
             Format::Ndjson => "ndjson",
             Format::Markdown => "markdown",
             Format::Arrow => "arrow",
+            Format::Arrows => "arrows",
+            Format::Chart => "chart",
             #[cfg(feature = "parquet")]
             Format::Parquet => "parquet",
         }
@@ -77,7 +87,7 @@ impl Format {
         if self == Format::Parquet {
             return true;
         }
-        self == Format::Arrow
+        matches!(self, Format::Arrow | Format::Arrows)
     }
 
     /// A writer of this format.
@@ -89,7 +99,9 @@ impl Format {
             Format::Json => Box::new(json::JsonWriter::array(out)),
             Format::Ndjson => Box::new(json::JsonWriter::lines(out)),
             Format::Markdown => Box::new(markdown::MarkdownWriter::new(out)),
-            Format::Arrow => Box::new(arrow::ArrowFileWriter::new(out)),
+            Format::Arrow => Box::new(arrow::ArrowWriter::file(out)),
+            Format::Arrows => Box::new(arrow::ArrowWriter::stream(out)),
+            Format::Chart => Box::new(ChartWriter::new(out, None)),
             #[cfg(feature = "parquet")]
             Format::Parquet => Box::new(parquet::ParquetWriter::new(out)),
         }
@@ -263,6 +275,41 @@ mod tests {
             let all = |batches| concat_batches(&batch.schema(), batches).unwrap();
             assert_eq!(all(&read), all(&batches), "the same rows, in batches of the file's own");
         }
+    }
+
+    #[test]
+    fn arrow_streams_read_back_from_a_pipe() {
+        use datafusion::arrow::ipc::reader::StreamReader;
+        let batch = texts(&[None, Some(""), Some("a")]);
+        let mut out = Vec::new();
+        let mut writer = Format::Arrows.writer(&mut out);
+        writer.begin(&batch.schema()).unwrap();
+        writer.rows(&batch).unwrap();
+        writer.end().unwrap();
+        drop(writer);
+        let read: Vec<RecordBatch> =
+            StreamReader::try_new(&out[..], None).unwrap().map(|batch| batch.unwrap()).collect();
+        assert_eq!(read, [batch]);
+    }
+
+    #[test]
+    fn a_chart_has_a_bar_for_each_row_as_long_as_its_number() {
+        let names: StringArray = vec![Some("Rome"), Some("Oslo"), None].into_iter().collect();
+        let numbers = Decimal128Array::from(vec![Some(1000), Some(250), None]).with_precision_and_scale(10, 1).unwrap();
+        let two = batch(vec![("city", Arc::new(names) as ArrayRef), ("total", Arc::new(numbers) as ArrayRef)]);
+        let chart = written(Format::Chart, &two);
+        let bars: Vec<usize> = chart.lines().skip(1).map(|line| line.matches('█').count()).collect();
+        assert_eq!(bars, [60, 15, 0], "{chart}");
+        assert!(chart.starts_with("city  total\n") && chart.contains("\nRome  100.0  ██"), "{chart}");
+        let below = batch(vec![
+            ("x", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef),
+            ("y", Arc::new(Int64Array::from(vec![-30, 30])) as ArrayRef),
+        ]);
+        let chart = written(Format::Chart, &below);
+        assert!(chart.contains("▒▒") && chart.lines().nth(1).unwrap().matches('▒').count() == 60, "{chart}");
+        let mut out = Vec::new();
+        let error = Format::Chart.writer(&mut out).begin(&texts(&[]).schema()).unwrap_err().to_string();
+        assert!(error.contains("the second one a number"), "{error}");
     }
 
     /// A place where nothing can be written, for a reason of its own.

@@ -42,7 +42,7 @@ impl<W: Write> TableWriter<W> {
 }
 
 /// One line of printable text: what a terminal would act upon is shown instead.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     let mut shown = String::new();
     for (count, c) in text.chars().enumerate() {
         if count == MAX_CELL_CHARS {

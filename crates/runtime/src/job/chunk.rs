@@ -79,7 +79,7 @@ impl LocalEngine<'_> {
     }
 
     fn next_portion(&self, chunk: &OpenChunk) -> Result<Option<Claim>, Error> {
-        if chunk.is_full(self.chunk_bytes as u64) {
+        if chunk.is_full(self.chunk_bytes as u64) || self.reader.is_in_order(chunk.scan) {
             return Ok(None);
         }
         match self.claim(|place| (self.reader.scan_at(place) == Some(chunk.scan)).then_some(Some(chunk.number)))? {
@@ -117,6 +117,11 @@ impl LocalEngine<'_> {
         let source = Source::Chunk { table, number: chunk.number };
         let input = LeafInput { source, rows };
         let product = self.rows.run_leaf(scan, &input)?;
+        if let Some(first_rows) = &self.first_rows[scan]
+            && lock(first_rows).add(chunk.number, &product)
+        {
+            self.reader.stop(scan);
+        }
         decoder.give_back(input.rows);
         let (account, held) = chunk.into_account();
         held.into_iter().for_each(|records| self.reader.spares().give_back(records));

@@ -12,6 +12,7 @@ use tenaz_core::{
 use tenaz_engine::{Edge, JobPlan, Workload};
 
 use super::chunk::OpenChunk;
+use super::first_rows::{FirstRows, first_rows};
 use super::{Observer, Options};
 use crate::job_rows::{
     ChunkAccount, Conclusion, EdgeRows, JobRows, LogOutput, LogRows, Message, QuestionFaults, Resources, TaskProduct,
@@ -38,6 +39,8 @@ pub(super) struct LocalEngine<'a> {
     pub(super) chunk_bytes: usize,
     pub(super) file_names: Vec<Vec<String>>,
     pub(super) table_bytes: Vec<u64>,
+    /// For each scan of which the first rows are enough: what has come of them.
+    pub(super) first_rows: Vec<Option<Mutex<FirstRows>>>,
     /// The place, in the order of reading, of the table whose chunks come next.
     pub(super) next_scan: AtomicUsize,
     /// Tables that were read to their end, and in how many chunks, as far as the driver has not been told.
@@ -84,6 +87,7 @@ impl<'a> LocalEngine<'a> {
             first_reject: Mutex::new(None),
             has_reject: AtomicBool::new(false),
             told: Mutex::default(),
+            first_rows: first_rows(plan, options),
             next_scan: AtomicUsize::new(0),
             ended: Mutex::default(),
             rows,
@@ -95,6 +99,15 @@ impl<'a> LocalEngine<'a> {
             file_names,
             table_bytes,
         })
+    }
+
+    /// How much of a table's files was read. They may grow meanwhile.
+    pub(super) fn bytes_read(&self, table: usize) -> u64 {
+        let scan = self.rows.plan.scans.iter().position(|scan| usize::from(scan.table.0) == table);
+        let first_rows = scan.and_then(|scan| self.first_rows[scan].as_ref());
+        let was_enough = first_rows.is_some_and(|rows| lock(rows).is_enough());
+        let read = self.progress.table(table).bytes.load(Ordering::Relaxed);
+        if was_enough { read.min(self.table_bytes[table]) } else { self.table_bytes[table] }
     }
 
     /// A strict job met a bad record. Blocks are cut in the order of the data, so those before this one are all being

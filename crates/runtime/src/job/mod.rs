@@ -9,6 +9,7 @@
 
 mod chunk;
 mod engine;
+mod first_rows;
 mod shell;
 
 use std::collections::BTreeMap;
@@ -102,8 +103,10 @@ pub struct TableReport {
     pub name: String,
     /// Its counts.
     pub counts: tenaz_core::TableLedger,
-    /// The bytes of its files.
+    /// The bytes of its files that were read.
     pub bytes: u64,
+    /// The rest of its files was not needed (a LIMIT without an order) and not read: the counts are of what was.
+    pub is_partial: bool,
     /// Rejected records by reason.
     pub reasons: BTreeMap<String, u64>,
 }

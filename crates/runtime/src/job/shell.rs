@@ -229,7 +229,8 @@ impl<'a> LocalJob<'a> {
         let report = |table: usize| TableReport {
             name: engine.rows.workload.tables[table].name.clone(),
             counts: ledger.tables()[table],
-            bytes: engine.table_bytes[table],
+            bytes: engine.bytes_read(table),
+            is_partial: engine.bytes_read(table) < engine.table_bytes[table],
             reasons: reasons[table].clone(),
         };
         let tables = scanned.into_iter().map(report).collect();

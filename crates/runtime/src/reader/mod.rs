@@ -8,7 +8,9 @@
 //! Every thread reads its own block of a file; only finding out where records end goes through the blocks one after the other. A
 //! block is small enough to be still in the processor's cache when it is decoded; a chunk is large enough that the cost of running
 //! every stage over it vanishes. So a thread takes portion after portion until it has a chunk of them. Which ones those are
-//! depends on the other threads. No answer does: rows of a table have no order.
+//! depends on the other threads. No answer does: rows of a table have no order, but for a LIMIT that takes the first rows of the
+//! files. Then every portion is a chunk of its own, and chunks are numbered as they stand in the files; when enough rows have come
+//! ([`Reader::stop`]), the table ends there.
 //!
 //! That is how files are read that are canonical CSV. All others (compressed, in another encoding or dialect) are streams: a
 //! thread of its own unpacks each, several side by side, and the working threads take its blocks ([`stream`]).
@@ -18,6 +20,7 @@ mod stream;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use tenaz_core::TableId;
@@ -63,8 +66,8 @@ enum Place {
     },
     /// In a file, and this is its place among all claims of plain files.
     File { part: FilePart, turn: u64 },
-    /// Next in a stream.
-    Stream(Arc<StreamedFile>),
+    /// Next in a stream; where the order of the files matters, this is its place among all claims of that kind.
+    Stream { stream: Arc<StreamedFile>, turn: Option<u64> },
 }
 
 /// A part of a file.
@@ -100,6 +103,10 @@ struct ScanFiles {
     table: TableId,
     layout: Arc<Layout>,
     format: FileFormat,
+    /// Chunks are numbered as their records stand in the files.
+    in_order: bool,
+    /// The rest of the files is not needed.
+    stopped: AtomicBool,
 }
 
 /// Bits of a portion's number that count the portions of one file.
@@ -174,7 +181,9 @@ impl Reader {
         let scans = order.iter().map(|&scan| {
             let id = plan.scans[scan].table;
             let table = &workload.tables[usize::from(id.0)];
-            ScanFiles { scan, table: id, layout: Arc::clone(&table.layout), format: table.format.clone() }
+            let (layout, format) = (Arc::clone(&table.layout), table.format.clone());
+            let in_order = plan.scans[scan].order.matters;
+            ScanFiles { scan, table: id, layout, format, in_order, stopped: AtomicBool::new(false) }
         });
         Self {
             data,
@@ -193,6 +202,19 @@ impl Reader {
         self.scans.get(place).map(|files| files.scan)
     }
 
+    /// Whether chunks of this scan of the plan are numbered as their records stand in the files, and have one portion each.
+    pub(crate) fn is_in_order(&self, scan: usize) -> bool {
+        self.scans.iter().any(|files| files.scan == scan && files.in_order)
+    }
+
+    /// Nothing more of this scan of the plan needs to be read: its table ends with what was claimed.
+    pub(crate) fn stop(&self, scan: usize) {
+        self.scans
+            .iter()
+            .filter(|files| files.scan == scan)
+            .for_each(|files| files.stopped.store(true, Ordering::Release));
+    }
+
     /// Where portions that are done with leave their memory.
     pub(crate) fn spares(&self) -> &Spares {
         &self.spares
@@ -209,12 +231,11 @@ impl Reader {
         let Some(chunk) = may(claims.scan) else { return Ok(None) };
         let Some(scan) = self.scans.get(claims.scan) else { return Ok(Some(Next::End)) };
         let files = self.data.files(usize::from(scan.table.0));
-        let place = match claims.next_stream(files, scan, self)? {
-            Some(stream) => Some(Place::Stream(stream)),
-            None => {
-                let part = claims.next_part(files, self.block_bytes);
-                part.map(|part| Place::File { part, turn: claims.next_turn() })
-            }
+        let place = if claims.chunks > 0 && scan.stopped.load(Ordering::Acquire) {
+            claims.leave_files();
+            None
+        } else {
+            claims.next_place(files, scan, self)?
         };
         if place.is_none() && claims.chunks > 0 {
             let chunks = std::mem::take(&mut claims.chunks);
@@ -241,7 +262,10 @@ impl Reader {
     /// has failed.
     pub(crate) fn cut(&self, claim: Claim) -> Result<Option<Portion>, Error> {
         let (place, turn) = match claim.place {
-            Place::Stream(stream) => return stream.next_portion(&self.spares).map(Some),
+            Place::Stream { stream, turn: None } => return stream.next_portion(&self.spares).map(Some),
+            Place::Stream { stream, turn: Some(turn) } => {
+                return Turn { reader: self, turn }.wait(|_| stream.next_portion(&self.spares));
+            }
             Place::Nowhere { turn } => {
                 let nothing = Portion { file: 0, number: 0, bytes: 0, file_bytes: 0, records: Vec::new() };
                 return Turn { reader: self, turn }.wait(|_| Ok(nothing));
@@ -286,6 +310,16 @@ impl Claims {
         self.turn - 1
     }
 
+    /// Where the next bytes of a table are; none: it has no more.
+    fn next_place(&mut self, files: &[DataFile], scan: &ScanFiles, reader: &Reader) -> Result<Option<Place>, Error> {
+        if let Some(stream) = self.next_stream(files, scan, reader)? {
+            let turn = scan.in_order.then(|| self.next_turn());
+            return Ok(Some(Place::Stream { stream, turn }));
+        }
+        let part = self.next_part(files, reader.block_bytes);
+        Ok(part.map(|part| Place::File { part, turn: self.next_turn() }))
+    }
+
     /// Opens files until one is plain or enough streams are open; the stream whose turn it is. None: a plain file comes next, or
     /// there are no more.
     fn next_stream(
@@ -295,7 +329,8 @@ impl Claims {
         reader: &Reader,
     ) -> Result<Option<Arc<StreamedFile>>, Error> {
         self.streams.retain(|stream| !stream.has_ended());
-        while self.open.is_none() && self.streams.len() < reader.streams {
+        let side_by_side = if scan.in_order { 1 } else { reader.streams };
+        while self.open.is_none() && self.streams.len() < side_by_side {
             let Some(file) = files.get(self.file) else { break };
             let failed = |source| Error::of_source(&file.path, source);
             match tenaz_source::open(&file.path, &scan.format, &file.constants()).map_err(failed)? {
@@ -317,6 +352,12 @@ impl Claims {
         }
         self.next_stream = (self.next_stream + 1) % self.streams.len();
         Ok(Some(Arc::clone(&self.streams[self.next_stream])))
+    }
+
+    /// Leaves the files of a table where they are.
+    fn leave_files(&mut self) {
+        (self.open, self.offset) = (None, 0);
+        self.streams.clear();
     }
 
     /// The next bytes of the plain file that is open; none: no file is.

@@ -107,7 +107,7 @@ pub fn workload<'q>(tables: &[Rows], queries: impl IntoIterator<Item = &'q str>)
         ordered: None,
     });
     let (tables, queries) = (tables.collect(), queries.collect());
-    Workload { name: "test".to_owned(), title: String::new(), tables, queries }
+    Workload { name: "test".to_owned(), title: String::new(), tables, queries, time: None }
 }
 
 /// A DataFusion session with the tables in memory, one partition, and nothing of tenaz but its functions.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use tenaz_generate::Dataset;
 
-use crate::args::{DemoArgs, EngineArgs, GenerateArgs, OutputArgs, RunArgs};
+use crate::args::{DemoArgs, EngineArgs, GenerateArgs, OutputArgs, RunArgs, TimeArgs};
 use crate::screen::Screen;
 
 pub(crate) fn demo(args: &DemoArgs, screen: &Screen) -> anyhow::Result<()> {
@@ -33,7 +33,8 @@ fn run_args(args: &DemoArgs, data: &Path, out: Option<PathBuf>) -> RunArgs {
         workload: "coffee".to_owned(),
         data: data.to_owned(),
         query: Vec::new(),
-        output: OutputArgs { out, output: None, format: None, accept_rejects: false, rows: 12 },
+        time: TimeArgs::default(),
+        output: OutputArgs { out, output: None, format: None, chart: false, accept_rejects: false, rows: 12 },
         engine: EngineArgs {
             threads: args.threads,
             strict: false,

@@ -8,11 +8,13 @@ use tenaz_client::api::{FileEntry, Job, NewJob, Results, State};
 use tenaz_client::{
     Error, Gateways, SourceFile, TableFiles, Wanted, check_headers, check_manifest, manifest, random_key,
 };
+use tenaz_core::WorkloadText;
 use tenaz_engine::{JobPlan, Workload};
 use tenaz_runtime::DataSet;
 
 use super::background::Background;
 use crate::args::SubmitArgs;
+use crate::copies::Copies;
 use crate::hand_out::Target;
 use crate::out_dir::OutDir;
 use crate::outcome::Usage;
@@ -24,6 +26,7 @@ pub(super) struct Case {
     pub(super) workload: Workload,
     pub(super) plan: JobPlan,
     pub(super) target: Target,
+    pub(super) copies: Copies,
     pub(super) out: Option<OutDir>,
     pub(super) chunk_bytes: u64,
     /// The files that the job is made of.
@@ -39,12 +42,27 @@ pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) 
     let name = args.workload.as_deref().ok_or_else(|| Usage("which workload?".to_owned()))?;
     let (workload, text) = Workload::load_with_text(name)?;
     let workload = workload.select(&args.query)?;
-    let target = Target::new(&workload, &args.output)?;
+    of_workload(args, workload, text, Copies::default(), gateways, screen)
+}
+
+/// The same for a workload and its text.
+pub(super) fn of_workload(
+    args: &SubmitArgs,
+    mut workload: Workload,
+    mut text: WorkloadText,
+    copies: Copies,
+    gateways: &Arc<Gateways>,
+    screen: &Screen,
+) -> Result<Case> {
+    args.time.fix(&mut workload);
+    text.now = workload.time.map(|time| time.to_string());
+    let target = Target::new(&workload, &args.output, &copies)?;
     let plan = JobPlan::new(&workload)?;
     let tables = tables(args, &workload, &plan)?;
     check_headers(&tables)?;
-    target.spare(&workload, tables.iter().flat_map(|table| &table.files).map(|file| file.path.as_path()))?;
+    target.spare(&workload, &copies, tables.iter().flat_map(|table| &table.files).map(|file| file.path.as_path()))?;
     let out = if args.detach { None } else { target.prepare()? };
+    copies.prepare()?;
     let files = manifest(&tables)?;
     let asks_all = args.query.is_empty();
     let data_bytes = tables.iter().map(TableFiles::bytes).sum();
@@ -63,7 +81,7 @@ pub(super) fn new(args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen) 
     let tables = in_order(tables, &made.tables, gateways)?;
     let upload = tables.into_iter().map(|table| Wanted { table, missing: None }).collect();
     let (job, chunk_bytes) = (made.job, made.chunk_bytes);
-    Ok(Case { job, workload, plan, target, out, chunk_bytes, files, upload: Some(upload), results: None })
+    Ok(Case { job, workload, plan, target, copies, out, chunk_bytes, files, upload: Some(upload), results: None })
 }
 
 /// A job that somebody, somewhere, has begun. What it asks is known to the gateway.
@@ -74,7 +92,7 @@ pub(super) fn resumed(args: &SubmitArgs, gateways: &Arc<Gateways>, job: &str) ->
     let spec = &found.spec;
     let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
     check_request(args, job, &workload)?;
-    let target = Target::new(&workload, &args.output)?;
+    let target = Target::new(&workload, &args.output, &Copies::default())?;
     let plan = JobPlan::new(&workload)?;
     let upload = match found.state {
         State::Done => None,
@@ -82,7 +100,8 @@ pub(super) fn resumed(args: &SubmitArgs, gateways: &Arc<Gateways>, job: &str) ->
     };
     let out = if args.detach { None } else { target.prepare()? };
     let (chunk_bytes, files) = (found.chunk_bytes, found.spec.files);
-    Ok(Case { job: job.to_owned(), workload, plan, target, out, chunk_bytes, files, upload, results: found.results })
+    let (copies, results) = (Copies::default(), found.results);
+    Ok(Case { job: job.to_owned(), workload, plan, target, copies, out, chunk_bytes, files, upload, results })
 }
 
 /// Whoever repeats the whole command with --resume must not get another answer than the command says.
@@ -92,6 +111,10 @@ fn check_request(args: &SubmitArgs, job: &str, workload: &Workload) -> Result<()
     {
         let text = format!("job {job} asks workload {}, not {}", workload.name, named.name);
         return Err(Usage(text).into());
+    }
+    if let Some(now) = args.time.now.filter(|now| workload.time != Some(*now)) {
+        let had = workload.time.map_or_else(|| "no time of its own".to_owned(), |time| format!("now() = {time}"));
+        return Err(Usage(format!("job {job} has {had}, not {now}; leave --now out")).into());
     }
     let asked: Vec<&String> = workload.queries.iter().map(|query| &query.name).collect();
     if !args.query.is_empty() && !args.query.iter().eq(asked.iter().copied()) {

@@ -19,12 +19,13 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tenaz_client::api::{Results, State};
 use tenaz_client::{Compression, Error, Gateways, Settings, Submission, Until, UploadOptions, limits};
-use tenaz_core::TableLedger;
-use tenaz_engine::{EdgeInput, PlannedQuery};
+use tenaz_core::{TableLedger, WorkloadText};
+use tenaz_engine::{EdgeInput, PlannedQuery, Workload};
 use tenaz_runtime::{Answer, Options, Outcome, RejectLine, TableReport, Workspace};
 
-use crate::args::{CompressArg, OutputArgs, SubmitArgs};
+use crate::args::{CompressArg, OutputArgs, SubmitArgs, TimeArgs};
 use crate::bad_records::BadRecords;
+use crate::copies::Copies;
 use crate::fetch::{Fetcher, check};
 use crate::hand_out::HandOut;
 use crate::outcome::{JobLeft, ReaderGone, stdout_failed};
@@ -35,19 +36,14 @@ use crate::secrets;
 use crate::stop;
 use crate::verdict::Verdict;
 
+use super::run::tell_repairs;
 use background::Background;
 use job::Case;
 use waiting::Waiting;
 
 pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
     let started = Instant::now();
-    let gateways = Arc::new(Gateways::new(Settings {
-        urls: args.gateway.clone(),
-        token: secrets::token(args.token.as_deref(), args.token_file.as_deref())?,
-        patience: args.patience,
-        parallel: usize::from(args.parallel),
-        stop: stop::on_signal()?,
-    })?);
+    let gateways = gateways(args)?;
     if let Some(job) = &args.cancel {
         delete(&gateways, job)?;
         screen.say(&format!("job {job} is ended and forgotten"));
@@ -57,44 +53,80 @@ pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
         None => job::new(args, &gateways, screen)?,
         Some(job) => job::resumed(args, &gateways, job)?,
     };
+    conclude(case, args, &gateways, screen, started)
+}
+
+/// A job of a workload that has no file: its text is made here.
+pub(crate) fn ask(args: &SubmitArgs, text: WorkloadText, copies: Copies, screen: &Screen) -> Result<()> {
+    let started = Instant::now();
+    let gateways = gateways(args)?;
+    let workload = Workload::from_text(&text)?;
+    let case = job::of_workload(args, workload.clone(), text, copies, &gateways, screen)?;
+    let concluded = conclude(case, args, &gateways, screen, started);
+    tell_repairs(&workload, screen);
+    concluded
+}
+
+fn gateways(args: &SubmitArgs) -> Result<Arc<Gateways>> {
+    Ok(Arc::new(Gateways::new(Settings {
+        urls: args.gateway.clone(),
+        token: secrets::token(args.token.as_deref(), args.token_file.as_deref())?,
+        patience: args.patience,
+        parallel: usize::from(args.parallel),
+        stop: stop::on_signal()?,
+    })?))
+}
+
+/// A job to its end, or to a word about how to go on with it.
+fn conclude(case: Case, args: &SubmitArgs, gateways: &Arc<Gateways>, screen: &Screen, started: Instant) -> Result<()> {
     let job = case.job.clone();
-    match answer(case, args, &gateways, screen, started) {
+    match answer(case, args, gateways, screen, started) {
         Ok(Some(verdict)) => verdict.conclude(args.output.accept_rejects, screen),
         Ok(None) => Ok(()),
         Err(error) if error.is::<ReaderGone>() => {
             // Nobody reads on: nobody wants the job.
-            if !args.keep && delete(&gateways, &job).is_err() {
-                screen.say(&hint::still_there(args, &gateways, &job));
+            if !args.keep && delete(gateways, &job).is_err() {
+                screen.say(&hint::still_there(args, gateways, &job));
             }
             Err(error)
         }
         Err(error) if error.downcast_ref::<Error>().is_some_and(Error::is_end_of_job) => Err(error),
-        Err(error) => Err(JobLeft { error, hint: hint::still_there(args, &gateways, &job) }.into()),
+        Err(error) => Err(JobLeft { error, hint: hint::still_there(args, gateways, &job) }.into()),
+    }
+}
+
+/// What is usual.
+impl Default for SubmitArgs {
+    fn default() -> Self {
+        Self {
+            workload: None,
+            data: None,
+            gateway: Vec::new(),
+            query: Vec::new(),
+            resume: None,
+            cancel: None,
+            detach: false,
+            keep: false,
+            time: TimeArgs::default(),
+            output: OutputArgs { out: None, output: None, format: None, chart: false, accept_rejects: false, rows: 12 },
+            token: None,
+            token_file: None,
+            strict: false,
+            compress: None,
+            parallel: limits::DEFAULT_PARALLEL as u16,
+            patience: Duration::from_secs(60),
+            memory: tenaz_runtime::limits::DEFAULT_MEMORY_BYTES,
+            chunk_size: None,
+            partitions: None,
+        }
     }
 }
 
 /// All questions of the coffee workload about this data, with answers as files.
 pub(crate) fn of_coffee(gateways: Vec<String>, data: PathBuf, out: PathBuf) -> SubmitArgs {
-    SubmitArgs {
-        workload: Some("coffee".to_owned()),
-        data: Some(data),
-        gateway: gateways,
-        query: Vec::new(),
-        resume: None,
-        cancel: None,
-        detach: false,
-        keep: false,
-        output: OutputArgs { out: Some(out), output: None, format: None, accept_rejects: false, rows: 12 },
-        token: None,
-        token_file: None,
-        strict: false,
-        compress: None,
-        parallel: limits::DEFAULT_PARALLEL as u16,
-        patience: Duration::from_secs(60),
-        memory: tenaz_runtime::limits::DEFAULT_MEMORY_BYTES,
-        chunk_size: None,
-        partitions: None,
-    }
+    let usual = SubmitArgs::default();
+    let output = OutputArgs { out: Some(out), ..usual.output };
+    SubmitArgs { workload: Some("coffee".to_owned()), data: Some(data), gateway: gateways, output, ..usual }
 }
 
 /// Sends what is missing, waits for the answers, and hands them out. None: the job goes on without us.
@@ -147,8 +179,9 @@ fn answer(
     }
     let hand_out = HandOut {
         job: &case.job,
-        workload: &case.workload.name,
+        workload: &case.workload,
         target: &case.target,
+        copies: &case.copies,
         stream: stream.as_deref(),
         bad: &bad,
     };
@@ -203,7 +236,7 @@ fn tables(case: &Case, results: &Results) -> Result<Vec<TableReport>> {
         }
         let files: Vec<u64> = case.files.iter().filter(|f| f.table == table.name).map(|f| f.bytes).collect();
         let bytes = if files.is_empty() { table.bytes } else { files.iter().sum() };
-        Ok(TableReport { name: table.name.clone(), counts, bytes, reasons: table.reasons.clone() })
+        Ok(TableReport { name: table.name.clone(), counts, bytes, is_partial: false, reasons: table.reasons.clone() })
     };
     results.tables.iter().map(report).collect()
 }

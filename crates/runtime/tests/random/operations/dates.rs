@@ -34,6 +34,20 @@ pub(super) const DATES: &[Operation] = &[
     both("CAST({0} - INTERVAL '1' YEAR AS DATE)", &[DATE], TO_DATE),
     both("make_date(2024, CAST(1 + abs({0} % 12) AS INT), CAST(1 + abs({1} % 28) AS INT))", &[INT, INT], TO_DATE),
     pair("to_date({0})", "CAST({0} AS DATE)", &[OneOf(&["'2024-02-29'", "'1999-12-31'"])], TO_DATE),
+    pair(
+        "try_to_date({0}, {1})",
+        "CAST(try_strptime({0}, {1}) AS DATE)",
+        &[
+            OneOf(&["'2024-02-29'", "'31/12/1999'", "'2023-02-29'", "'soon'", "NULL"]),
+            OneOf(&["'%Y-%m-%d'", "'%d/%m/%Y'"]),
+        ],
+        TO_DATE,
+    ),
+    ours(
+        "try_to_timestamp({0}, '%Y-%m-%d %H:%M:%S')",
+        &[OneOf(&["'2024-02-29 12:00:00'", "'2024-02-29'"])],
+        TO_TIMESTAMP,
+    ),
     both("CAST(date_trunc({1}, {0}) AS TIMESTAMP)", &[TIMESTAMP, UNITS_OF_TIMES], TO_TIMESTAMP),
     both("CAST({0} AS TIMESTAMP)", &[DATE], TO_TIMESTAMP),
     both("({0} + INTERVAL '90' MINUTE)", &[TIMESTAMP], TO_TIMESTAMP),
