@@ -12,6 +12,7 @@ use tenaz_core::TableId;
 use super::dear::Planner;
 use super::forget::{ForgetAboveGroupingSets, ForgetBranchConstants, UnionsAsTheyAre};
 use super::guard::{GuardedConditions, ProjectionsAboveFilters, WithoutBarriers};
+use super::overflow::CheckedArithmetic;
 use super::provider::WorkloadTable;
 use super::required_orders::RequiredOrders;
 use super::single_distinct;
@@ -74,6 +75,7 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
     let state = SessionStateBuilder::new()
         .with_config(config())
         .with_default_features()
+        .with_analyzer_rule(Arc::new(CheckedArithmetic))
         .with_optimizer_rules(single_distinct::rules())
         .with_physical_optimizer_rules(rules.collect())
         .with_query_planner(Arc::new(Planner))
