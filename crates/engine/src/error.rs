@@ -149,17 +149,24 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
 /// An error about a value that an expression cannot take, in our words: what it is, its place, and what to write instead. `None` for any
 /// other error.
 pub(crate) fn about_value(error: &DataFusionError, place: impl FnOnce() -> String) -> Option<String> {
+    const WIDER: &str = "; cast to a wider type, such as DECIMAL(38, 0) or DOUBLE";
     const TRY_CAST: &str = "; TRY_CAST gives null instead";
     let (what, cure) = match error.find_root() {
         DataFusionError::Execution(text) => (text.clone(), ""),
         DataFusionError::ArrowError(error, _) => match error.as_ref() {
             ArrowError::DivideByZero => ("division by zero".to_owned(), "; divide by NULLIF(…, 0) to get null instead"),
             ArrowError::ArithmeticOverflow(text) => {
-                (format!("a number is too large: {text}"), "; cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
+                let operation = text.strip_prefix("Overflow happened on: ").unwrap_or(text);
+                (format!("the result of {operation} is too large"), WIDER)
             }
             ArrowError::CastError(text) => (in_sentence(text), TRY_CAST),
             ArrowError::ParseError(text) => (in_sentence(text), TRY_CAST),
-            ArrowError::ComputeError(text) | ArrowError::InvalidArgumentError(text) => (in_sentence(text), ""),
+            ArrowError::ComputeError(text) | ArrowError::InvalidArgumentError(text) => {
+                match text.split_once(" overflow on ") {
+                    Some((_, call)) => (format!("the result of {call} is too large"), WIDER),
+                    None => (in_sentence(text), ""),
+                }
+            }
             _ => return None,
         },
         _ => return None,

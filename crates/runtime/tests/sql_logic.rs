@@ -51,8 +51,8 @@ macro_rules! topics {
 }
 
 topics! {
-    aggregates decimals exact expressions functions guards joins limits math mistakes numbers orders patterns row_orders sets
-    statistics subqueries ties times windows
+    aggregates decimals exact expressions functions guards joins limits math mistakes numbers orders overflow patterns row_orders
+    sets statistics subqueries ties times windows
 }
 
 fn folder() -> PathBuf {

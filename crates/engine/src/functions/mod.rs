@@ -19,6 +19,7 @@
 //! | `nvl(a, b)` | as `coalesce(a, b)`, of any type |
 //! | `md5(text)`, `sha224(text)` … `sha512(text)`, `digest(text, 'sha256')` | digests as hexadecimal text |
 //! | `a / b`, `a * b` of decimals; `SIMILAR TO`; `LIKE … ESCAPE` | put in by the planner (`plan/exact.rs`) |
+//! | `a + b`, `a - b`, `a * b`, `-a` where an overflow is possible | put in by the planner (`plan/overflow.rs`) |
 //!
 //! All are functions of their arguments alone, and null for null. Which functions are offered at all, and why their results
 //! are always the same, is in `offered.rs` (aggregates and windows) and `scalars.rs`.
@@ -26,6 +27,7 @@
 mod average;
 mod bits;
 mod bounded;
+mod checked;
 mod clock;
 mod count;
 mod decimals;
@@ -66,6 +68,7 @@ use datafusion::prelude::SessionContext;
 
 use crate::JobTime;
 
+pub(crate) use checked::{checked_binary, checked_negative, is_negative_named, operator_named};
 pub(crate) use decimals::{divide, exact_scale, is_long_product, multiply};
 pub(crate) use kept::kept;
 pub(crate) use lone_value::{only_value, two_values};

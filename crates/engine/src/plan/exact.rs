@@ -6,6 +6,7 @@
 //!   of few digits, or fail to. As elsewhere in SQL, it is the decimal that becomes a float.
 //! - `a / b` of decimals: its quotient has four digits more and is cut off. Ours has enough of them and is rounded. Products
 //!   get no more digits than leave room for the number.
+//! - `a + b`, `a * b` that may not fit their type: see [`super::overflow`].
 //! - `a SIMILAR TO b`: see [`super::similar`]. Orders of aggregates: see [`super::row_order`].
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use datafusion::logical_expr::{
 };
 
 use super::alike::alike;
+use super::overflow::checked;
 use super::row_order::same_rows;
 use super::similar::standard_pattern;
 use crate::functions::{divide, exact_scale, is_long_product, kept, multiply};
@@ -113,7 +115,10 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         {
             Ok(Transformed::yes(multiply(*left, *right)))
         }
-        expr => Ok(if any { Transformed::yes(expr) } else { Transformed::no(expr) }),
+        expr => {
+            let checked = checked(expr, schema);
+            Ok(Transformed { transformed: checked.transformed || any, ..checked })
+        }
     }
 }
 

@@ -1,4 +1,7 @@
-//! Which expressions can fail on a value: a division by zero, a text that is no number.
+//! Which expressions can fail on a value: a division by zero, a text that is no number, a sum that does not fit.
+//!
+//! Arithmetic that can overflow is a function of its own by then (`functions/checked.rs`), which is not among the sure ones; operators
+//! that are left cannot.
 //!
 //! What is not known here counts as able to fail: it is then evaluated for fewer rows, never for more.
 
@@ -17,8 +20,8 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
 /// Functions that have a result for all values of their types.
 #[rustfmt::skip]
-const SURE: [&str; 80] = [
-    "abs", "acos", "acosh", "array_has", "array_length", "ascii", "asin", "asinh", "atan", "atan2", "atanh",
+const SURE: [&str; 79] = [
+    "acos", "acosh", "array_has", "array_length", "ascii", "asin", "asinh", "atan", "atan2", "atanh",
     "bit_length", "btrim", "cardinality", "cbrt", "ceil", "character_length", "coalesce", "concat", "concat_ws",
     "contains", "cos", "cosh", "cot", "date_part", "date_trunc", "degrees", "ends_with", "exp", "find_in_set",
     "floor", "get_field", "greatest", "initcap", "is_english", "isnan", "iszero", "kept", "language", "least",
@@ -53,7 +56,9 @@ pub(crate) fn can_fail(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
     } else if let Some(cast) = expr.downcast_ref::<CastExpr>() {
         !type_of(cast.expr()).is_some_and(|from| always_casts(&from, cast.cast_type()))
     } else if let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() {
-        !is_sure(call.fun().name(), call.args().iter().map(|arg| arg.is::<Literal>()))
+        let name = call.fun().name();
+        !is_sure_abs(name, call.args().first().and_then(type_of))
+            && !is_sure(name, call.args().iter().map(|arg| arg.is::<Literal>()))
     } else {
         !(expr.is::<Column>()
             || expr.is::<Literal>()
@@ -91,7 +96,8 @@ fn fails_by_itself(expr: &Expr, schema: &DFSchema) -> bool {
         }
         Expr::Cast(cast) => !type_of(&cast.expr).is_some_and(|from| always_casts(&from, cast.field.data_type())),
         Expr::ScalarFunction(ScalarFunction { func, args }) => {
-            !is_sure(func.name(), args.iter().map(|arg| matches!(arg, Expr::Literal(..))))
+            !is_sure_abs(func.name(), args.first().and_then(type_of))
+                && !is_sure(func.name(), args.iter().map(|arg| matches!(arg, Expr::Literal(..))))
         }
         Expr::Alias(_)
         | Expr::Column(_)
@@ -114,6 +120,11 @@ fn fails_by_itself(expr: &Expr, schema: &DFSchema) -> bool {
         | Expr::InList(_) => false,
         _ => true,
     }
+}
+
+/// The least whole number has no absolute value; all floats and decimals do.
+fn is_sure_abs(function: &str, of: Option<DataType>) -> bool {
+    function == "abs" && of.is_some_and(|of| of.is_floating() || of.is_decimal())
 }
 
 /// Whether a function cannot fail. Of its arguments it is told which ones are constants.

@@ -33,6 +33,7 @@ mod needs;
 mod number;
 mod offered;
 mod order;
+mod overflow;
 mod provider;
 mod pure;
 mod required_orders;

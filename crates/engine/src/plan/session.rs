@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::common::config::Dialect;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -13,6 +13,7 @@ use tenaz_core::TableId;
 use super::dear::Planner;
 use super::forget::{ForgetAboveGroupingSets, ForgetBranchConstants, UnionsAsTheyAre};
 use super::guard::{GuardedConditions, ProjectionsAboveFilters, WithoutBarriers};
+use super::overflow::CheckedArithmetic;
 use super::provider::WorkloadTable;
 use super::required_orders::RequiredOrders;
 use super::single_distinct;
@@ -76,7 +77,7 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
     let state = SessionStateBuilder::new()
         .with_config(config())
         .with_default_features()
-        .with_analyzer_rules(timed_analysis(Analyzer::new().rules))
+        .with_analyzer_rules(timed_analysis(analysis()))
         .with_optimizer_rules(timed(single_distinct::rules()))
         .with_physical_optimizer_rules(rules.map(timed_physical).collect())
         .with_query_planner(Arc::new(Planner))
@@ -92,4 +93,11 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
         context.register_table(reference, Arc::new(WorkloadTable::new(id, table)))?;
     }
     Ok(context)
+}
+
+/// DataFusion's analysis, then arithmetic that errs where its result does not fit.
+fn analysis() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    let mut rules = Analyzer::new().rules;
+    rules.push(Arc::new(CheckedArithmetic));
+    rules
 }

@@ -15,19 +15,57 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
-use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{BinaryExpr, NegativeExpr};
 use datafusion::physical_expr::utils::collect_columns;
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::fmt_sql;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use crate::error::about_value;
+use crate::functions::{is_negative_named, operator_named};
 use crate::limits;
 use crate::plan::can_fail;
 
 type Plan = Arc<dyn ExecutionPlan>;
 type Expr = Arc<dyn PhysicalExpr>;
+
+/// The same plan, whose aggregations name what they fail at. Comes before operators of ours take their place.
+pub(super) fn named_arguments(plan: Plan) -> Result<Plan> {
+    plan.transform_up(|node| {
+        match node.downcast_ref::<AggregateExec>().map(with_named_arguments).transpose()?.flatten() {
+            Some(named) => Ok(Transformed::yes(named)),
+            None => Ok(Transformed::no(node)),
+        }
+    })
+    .data()
+}
+
+/// `None` if nothing that it computes can fail. Later steps of an aggregation compute nothing but states.
+fn with_named_arguments(aggregate: &AggregateExec) -> Result<Option<Plan>> {
+    let reads_rows = aggregate.mode().input_mode() == AggregateInputMode::Raw;
+    let schema = aggregate.input().schema();
+    let fails = |expr: &Expr| can_fail(expr, &schema);
+    let functions = aggregate.aggr_expr();
+    let any = functions.iter().any(|function| function.expressions().iter().any(fails));
+    if !reads_rows || !any {
+        return Ok(None);
+    }
+    let functions = functions.iter().map(|function| {
+        let arguments = function.expressions();
+        if function.is_reversed() || !arguments.iter().any(fails) {
+            return Arc::clone(function);
+        }
+        let named = |expr: Expr| -> Expr { if fails(&expr) { Arc::new(Named(expr)) } else { expr } };
+        let orders = function.order_bys().iter().map(|order| Arc::clone(&order.expr)).collect();
+        let named = function.with_new_expressions(arguments.into_iter().map(named).collect(), orders);
+        named.map_or_else(|| Arc::clone(function), Arc::new)
+    });
+    let functions: Vec<_> = functions.collect();
+    Ok(Some(Arc::new(aggregate.with_new_aggr_exprs(functions))))
+}
 
 /// The same plan, whose filters and projections name what they fail at.
 pub(super) fn named_failures(plan: Plan) -> Result<Plan> {
@@ -68,7 +106,7 @@ impl Named {
         let place = || {
             let fails = |row: &usize| self.0.evaluate(&batch.slice(*row, 1)).is_err();
             let values = (0..batch.num_rows()).find(fails).map(|row| self.values(batch, row)).unwrap_or_default();
-            format!(", in {}{values}", shortened(&fmt_sql(self.0.as_ref()).to_string()))
+            format!(", in {}{values}", shortened(&as_written(&self.0)))
         };
         match about_value(&error, place) {
             Some(text) => DataFusionError::Execution(text),
@@ -92,6 +130,25 @@ impl Named {
         let values = values.collect::<Vec<_>>();
         if values.is_empty() { String::new() } else { format!(", where {}", values.join(" and ")) }
     }
+}
+
+/// The expression with operators in the places of the functions that stand for them.
+fn as_written(expr: &Expr) -> String {
+    let written = Arc::clone(expr).transform_up(|expr| {
+        let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() else { return Ok(Transformed::no(expr)) };
+        let name = call.fun().name();
+        Ok(match (operator_named(name), call.args()) {
+            (Some(operator), [left, right]) => {
+                Transformed::yes(Arc::new(BinaryExpr::new(Arc::clone(left), operator, Arc::clone(right))) as Expr)
+            }
+            (None, [value]) if is_negative_named(name) => {
+                Transformed::yes(Arc::new(NegativeExpr::new(Arc::clone(value))) as Expr)
+            }
+            _ => Transformed::no(expr),
+        })
+    });
+    let written = written.map_or_else(|_| Arc::clone(expr), |written| written.data);
+    fmt_sql(written.as_ref()).to_string()
 }
 
 fn shortened(text: &str) -> String {

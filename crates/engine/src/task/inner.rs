@@ -10,7 +10,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use tenaz_core::{Partition, Source, StageId};
 
-use super::failing::named_failures;
+use super::failing::{named_arguments, named_failures};
 use super::fast::{faster, spilling};
 use super::run::{MergeShare, run_plan, task_config, task_context};
 use super::stoppable::stoppable;
@@ -32,7 +32,7 @@ pub fn run_inner(
 ) -> Result<TaskOutput, Error> {
     let task = plan.stage(stage);
     let bytes = inputs.values().map(|input| input.bytes()).sum();
-    let instance = reset_plan_states(Arc::clone(&task.plan))?;
+    let instance = named_arguments(reset_plan_states(Arc::clone(&task.plan))?)?;
     let instance = if groups_fit(bytes, env) { faster(instance)? } else { spilling(instance)? };
     let instance = stoppable(named_failures(instance)?)?;
     let config = task_config(session_config(), env, MergeShare::of(&instance));

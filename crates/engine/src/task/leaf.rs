@@ -15,7 +15,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
-use super::failing::named_failures;
+use super::failing::{named_arguments, named_failures};
 use super::fast::faster;
 use super::run::{MergeShare, run_plan, task_config, task_context};
 use super::stoppable::stoppable;
@@ -114,7 +114,7 @@ impl LeafRunner {
         let stages = scan.leaves.iter().filter(|id| !without.contains(id)).map(|&id| {
             let stage = plan.stage(id);
             let (queries, edge) = (plan.queries_behind(id), stage.edge.clone());
-            let plan = faster(reset_plan_states(Arc::clone(&stage.plan))?)?;
+            let plan = faster(named_arguments(reset_plan_states(Arc::clone(&stage.plan))?)?)?;
             let plan = stoppable(named_failures(plan)?)?;
             let instance = Instance { plan, runs: 0 };
             Ok(LeafStage { id, queries, edge, instance: Mutex::new(instance) })
