@@ -212,4 +212,6 @@ mutations! {
     LateMention,
     /// A client that goes on where another was killed sends nothing.
     ResumeSendsNothing,
+    /// A reader that the broker has forgotten to wake waits for ever.
+    NoResubscribe,
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tenaz_core::limits::STALL_MS;
 use tenaz_core::{
     Announcement, BuildId, Chore, Clearance, ControlLog, End, Exposure, Isolation, JobId, JobSigns, LifeSign, MemberId,
-    Registry, RegistryEvent, Roster, Upkeep,
+    Registry, RegistryEvent, Roster, StreamSilence, Upkeep,
 };
 
 use crate::broker::{Broker, ConnectionId, ControlEntry, Envelope, Job, PublishId};
@@ -68,8 +68,10 @@ pub(crate) struct Process {
     pub(crate) paused_until: u64,
     /// Until when its heartbeats are heard only now and then.
     pub(crate) flaps_until: u64,
-    /// Until when the broker forgets to wake its readers.
+    /// Until when the broker forgets to wake its readers, unless they subscribe again.
     pub(crate) silent_until: u64,
+    /// When its readers subscribe again.
+    subscriptions: StreamSilence,
     /// What it has heard and not yet read.
     pub(crate) news: Vec<News>,
     /// The members it knows.
@@ -101,6 +103,7 @@ impl Process {
             paused_until: 0,
             flaps_until: 0,
             silent_until: 0,
+            subscriptions: StreamSilence::new(0),
             news: Vec::new(),
             roster: Roster::new(member),
             registry: Registry::default(),
@@ -143,6 +146,11 @@ impl Process {
     /// Whether the process knows the job as one that can be worked on.
     pub(crate) fn is_open(&self, id: &JobId) -> bool {
         self.registry.get(id).is_some_and(|entry| entry.end.is_none() && entry.prepared)
+    }
+
+    /// One of its readers was given a message.
+    pub(crate) fn was_read(&mut self, now_ms: u64) {
+        self.subscriptions.heard(now_ms);
     }
 
     /// Keeps something that was heard.
@@ -220,6 +228,7 @@ impl Surroundings<'_> {
         self.base.connection = Some(self.broker.connect());
         self.base.epoch += 1;
         self.base.gives_session_up = false;
+        self.base.subscriptions = StreamSilence::new(self.now_ms);
         self.base.roster.forgive(self.now);
         if self.mutation != Mutation::KeepRegistryOffset || self.base.epoch == 1 {
             let number = self.next_mark();
@@ -269,6 +278,15 @@ impl Surroundings<'_> {
         true
     }
 
+    /// Readers that have heard nothing for long subscribe again, and are woken from then on.
+    fn subscribe_again(&mut self) {
+        let is_due = self.now_ms >= self.base.subscriptions.due_ms();
+        if self.base.connection.is_some() && is_due && self.mutation != Mutation::NoResubscribe {
+            self.base.subscriptions.subscribed_again(self.now_ms);
+            self.base.silent_until = 0;
+        }
+    }
+
     fn read_control_anew(&mut self, job: Job) {
         let is_first = !self.base.jobs.contains_key(&job);
         if self.mutation == Mutation::KeepControlOffset && !is_first {
@@ -293,6 +311,7 @@ impl Surroundings<'_> {
         let at = self.base.registry_at.max(self.broker.registry().first());
         let Some((event, bytes)) = self.broker.registry().get(at).cloned() else { return };
         self.base.registry_at = at + 1;
+        self.base.was_read(self.now_ms);
         let is_ignored = self.mutation == Mutation::EndIgnored && matches!(event, RegistryEvent::Ended { .. });
         if let (Mutation::LateMention, RegistryEvent::Still { card, .. }) = (self.mutation, &event) {
             self.base.registry.apply(0, RegistryEvent::Created { card: card.clone() });
@@ -315,6 +334,7 @@ impl Surroundings<'_> {
         let Some(entry) = self.broker.control(job).get(booked.at as usize) else { return };
         let offset = booked.at;
         booked.at += 1;
+        self.base.subscriptions.heard(self.now_ms);
         match entry {
             ControlEntry::Mark(mark) => booked.control.marked(*mark),
             ControlEntry::Fact(fact) => {
@@ -345,6 +365,7 @@ impl Surroundings<'_> {
         if self.mutation != Mutation::NoTakeover {
             self.base.roster.expire(self.now, self.setup.silence);
         }
+        self.subscribe_again();
         let from_hand_over = self.mutation == Mutation::ConfirmClockEarly;
         let since = self.base.connection.and_then(|at| self.broker.unconfirmed_since(at, from_hand_over));
         let is_overdue = |since: u64| self.now.saturating_sub(since.max(self.blocked_until)) > self.confirm_steps();

@@ -106,6 +106,7 @@ fn faults(mutation: Mutation, seed: u64) -> Option<Plan> {
         // A worker sleeps through the end of a job.
         Mutation::LateMention => Some(vec![(300 + seed % 300, Fault::Pause(0, 6_000))]),
         Mutation::ResumeSendsNothing => Some(vec![(150, Fault::KillClient)]),
+        Mutation::NoResubscribe => Some((0..4).map(|slot| (100, Fault::SilentStreams(slot, 10_000_000))).collect()),
         _ => None,
     }
 }
@@ -142,6 +143,7 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::IgnoreWaves | M::CompleteFinishedEarly => &[UNREADY],
         M::TakeFinishedEarly => &[INPUT, WRONG, SHOULD_NOT],
         M::NoRejoin => &[NOTHING_LED, HANGS],
+        M::StandBackFails => &[NOTHING_LED],
         M::NoQueueMend => &[HANGS, "expired although"],
         M::NoExoneration | M::CompanyIgnored => &[SHOULD_NOT],
         M::JobsMixed => &["came though nobody asked for it", LOST, HANGS],
@@ -156,7 +158,6 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::EndIgnored => &["has not heard of the end", "was not removed", HANGS],
         M::SentIsConfirmed => &["which is not in its queue"],
         M::OneChunkShort => &["chunks, but chunk", NOTHING_LED],
-        M::StandBackFails => &[SHOULD_NOT],
         M::ReceiptOfOtherBytes | M::FactsOfOther => &[SHOULD_NOT, WRONG, HANGS, "panicked", UNSAFE_ACK],
         M::WrongWave => &[UNREADY, SHOULD_NOT],
         M::ReceiptOfNext => &["which is not in its queue"],

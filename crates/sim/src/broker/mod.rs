@@ -14,6 +14,7 @@ use std::fmt;
 
 use tenaz_core::{Fact, Log, RegistryEvent, Source};
 
+use crate::engine::LogBytes;
 use crate::rng::Rng;
 use crate::rows::Message;
 use crate::scenario::Version;
@@ -204,6 +205,11 @@ impl Broker {
         let id = self.next_id();
         self.connections.insert(id, Connection::default());
         id
+    }
+
+    /// How many numbers were given to connections and publishes.
+    pub(crate) fn published(&self) -> u64 {
+        self.last_id
     }
 
     /// Whether the connection is still there.
@@ -535,6 +541,12 @@ impl Broker {
     /// The message at an offset.
     pub(crate) fn message(&self, job: Job, log: Log, offset: u64) -> Option<&Message> {
         self.jobs[job].logs.get(&log)?.get(offset as usize)
+    }
+
+    /// What stands in the results log of a job with a real engine.
+    pub(crate) fn real_results(&self, job: Job) -> Vec<LogBytes> {
+        let log = self.jobs[job].logs.get(&Log::Results);
+        log.into_iter().flatten().filter_map(|message| message.real.clone()).collect()
     }
 
     /// Where a reader starts that asks for `from`: a log that ends before begins with whatever comes next.
