@@ -2,8 +2,9 @@
 //!
 //! A fault that comes before a step leaves the cluster in the same state as one that comes after it, if the step's parties are
 //! none of those that the fault strikes: the two do not see each other. (Only clocks differ, by one step.) So of neighbouring
-//! positions between which nobody whom the fault strikes has done anything, one is enough; what follows from it is one random
-//! continuation of that state either way. A fault that strikes nobody leaves the state as it is, and is not worth a run.
+//! positions between which nobody whom the fault strikes has done anything, the earliest is enough: all that may follow from the
+//! others may follow from it, because the steps between may just as well come after the fault. What does follow is one random
+//! continuation either way. A fault that strikes nobody leaves the state as it is, and is not worth a run.
 
 use crate::faults::Fault;
 use crate::step::Step;
@@ -19,15 +20,19 @@ impl Parties {
     pub(crate) const QUEUES: Self = Self(2);
     /// The clients.
     pub(crate) const CLIENTS: Self = Self(4);
+    /// What the broker takes, or does not.
+    pub(crate) const ACCEPTING: Self = Self(8);
+    /// What processes have heard of each other and not yet read.
+    pub(crate) const NEWS: Self = Self(16);
     /// Everybody.
     pub(crate) const ALL: Self = Self(u32::MAX);
     /// All processes.
-    const PROCESSES: Self = Self(u32::MAX << 3);
+    const PROCESSES: Self = Self(u32::MAX << 5);
 
     /// The process in this slot, and what is under way over its own connection.
     pub(crate) fn process(slot: usize) -> Self {
         // The last bit stands for all slots that have none of their own.
-        Self(8 << slot.min(28))
+        Self(32 << slot.min(26))
     }
 
     /// These and those.
@@ -46,15 +51,16 @@ impl Parties {
         let own = step.slot().map_or(Self::default(), Self::process);
         let sent = if has_published { Self::BROKER } else { Self::default() };
         match step {
-            Step::Accept(_) => Self::BROKER.and(owner.map_or(Self::PROCESSES, Self::process)),
-            Step::AcceptGhost => Self::BROKER,
+            Step::Accept(_) => Self::BROKER.and(Self::ACCEPTING).and(owner.map_or(Self::PROCESSES, Self::process)),
+            Step::AcceptGhost => Self::BROKER.and(Self::ACCEPTING),
             Step::ClientAsk(_) | Step::ClientHear(_) => Self::CLIENTS.and(Self::PROCESSES),
-            Step::Heartbeat(_) => Self::PROCESSES,
+            Step::Heartbeat(_) => own.and(Self::NEWS),
             // Whoever is there hears of the deaths of others.
             Step::Start(_) | Step::Connect(_) | Step::Notice(_) => Self::ALL,
             // It runs rows through a function.
             Step::Work(..) => own,
-            Step::Hear(_) | Step::HearClearance(_) => own.and(sent),
+            Step::Hear(_) => own.and(sent).and(Self::NEWS),
+            Step::HearClearance(_) => own.and(sent),
             // It may ask how much waits in the queues.
             Step::Tick(_) => own.and(sent).and(Self::QUEUES),
             Step::Deliver(..) => own.and(Self::BROKER).and(Self::QUEUES),
@@ -80,17 +86,13 @@ impl Parties {
             // It asks how much waits, and says that something is lost.
             Fault::Stall(slot) => Self::process(slot).and(Self::QUEUES),
             Fault::FullDisk(slot, _) | Fault::SilentStreams(slot, _) | Fault::LongTask(slot, _) => Self::process(slot),
-            // The others hear of it.
-            Fault::Suspect(_) | Fault::Flap(..) => Self::PROCESSES,
+            // The others hear something.
+            Fault::Suspect(_) | Fault::Flap(..) => Self::NEWS,
             Fault::KillClient | Fault::CutClient | Fault::LeaveClient(..) | Fault::Cancel(_) => Self::CLIENTS,
             Fault::KillGateway(at) | Fault::CutGateway(at) | Fault::RefusingChannel(at) => gateway(at),
-            Fault::RestartBroker
-            | Fault::PowerCut
-            | Fault::FullQueues(_)
-            | Fault::Alarm(_)
-            | Fault::DeadQueue(_)
-            | Fault::StalledDisk(_)
-            | Fault::SlowBroker(_) => Self::BROKER,
+            Fault::RestartBroker | Fault::PowerCut => Self::BROKER,
+            Fault::DeadQueue(_) => Self::ACCEPTING.and(Self::QUEUES),
+            Fault::FullQueues(_) | Fault::Alarm(_) | Fault::StalledDisk(_) | Fault::SlowBroker(_) => Self::ACCEPTING,
         }
     }
 }
@@ -104,7 +106,6 @@ mod tests {
         let work = Parties::of_step(Step::Work(1, 0), None, false, 2);
         for fault in crate::faults::ONE_OF_EACH {
             let strikes_it = match fault {
-                Fault::Suspect(_) | Fault::Flap(..) => true,
                 Fault::Drain(1)
                 | Fault::FullDisk(1, _)
                 | Fault::SilentStreams(1, _)
@@ -123,6 +124,7 @@ mod tests {
         assert!(Parties::of_fault(Fault::PowerCut, 2).meet(accept));
         assert!(!Parties::of_fault(Fault::KillWorker(1), 2).meet(accept));
         assert!(!Parties::of_fault(Fault::KillGateway(0), 2).meet(accept));
+        assert!(!Parties::of_fault(Fault::Suspect(0), 2).meet(accept));
         let of_gateway = Parties::of_step(Step::Accept(8), Some(2), false, 2);
         assert!(Parties::of_fault(Fault::KillGateway(0), 2).meet(of_gateway));
     }

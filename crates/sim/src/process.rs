@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tenaz_core::limits::STALL_MS;
 use tenaz_core::{
-    Announcement, BuildId, Chore, Clearance, ControlLog, End, Exposure, Isolation, JobId, JobSigns, LifeSign, MemberId,
-    Registry, RegistryEvent, Roster, StreamSilence, Upkeep,
+    Announcement, BuildId, Chore, Clearance, ControlLog, CreationSigns, End, Exposure, Isolation, JobId, JobSigns,
+    LifeSign, MemberId, MentionUrgency, Registry, RegistryEvent, Roster, StreamSilence, Upkeep,
 };
 
 use crate::broker::{Broker, ConnectionId, ControlEntry, Envelope, Job, PublishId};
@@ -43,9 +43,16 @@ pub(crate) struct BookedJob {
     at: u64,
     /// When its control log last said something.
     active_ms: u64,
+    /// Whether it was read what the job asks. A later reading does not take that back.
+    has_spec: bool,
 }
 
 impl BookedJob {
+    /// Whether all that the job needs from its client has arrived.
+    fn is_uploaded(&self, setup: &JobSetup) -> bool {
+        self.has_spec && self.control.facts.is_uploaded(setup.card.tables.iter().copied())
+    }
+
     /// When its control log last said something.
     pub(crate) fn active_ms(&self) -> u64 {
         self.active_ms
@@ -151,6 +158,23 @@ impl Process {
     /// One of its readers was given a message.
     pub(crate) fn was_read(&mut self, now_ms: u64) {
         self.subscriptions.heard(now_ms);
+    }
+
+    /// Whether the process knows what the job asks, and can work on it or serve its client.
+    pub(crate) fn is_ready(&self, job: Job, id: &JobId) -> bool {
+        self.is_open(id) && self.jobs.get(&job).is_some_and(|booked| booked.has_spec)
+    }
+
+    /// What is known of a job that a client wants created.
+    pub(crate) fn creation_signs(&self, job: Job, id: &JobId) -> Option<CreationSigns> {
+        let (entry, booked) = (self.registry.get(id)?, self.jobs.get(&job));
+        Some(CreationSigns {
+            same_request: true,
+            ended: entry.end.is_some(),
+            prepared: entry.prepared,
+            caught_up: booked.is_some_and(|booked| booked.control.is_caught_up()),
+            has_spec: booked.is_some_and(|booked| booked.has_spec),
+        })
     }
 
     /// Keeps something that was heard.
@@ -337,6 +361,7 @@ impl Surroundings<'_> {
         self.base.subscriptions.heard(self.now_ms);
         match entry {
             ControlEntry::Mark(mark) => booked.control.marked(*mark),
+            ControlEntry::Spec => (booked.has_spec, booked.active_ms) = (true, self.now_ms),
             ControlEntry::Fact(fact) => {
                 booked.active_ms = self.now_ms;
                 booked.control.take(offset, fact.clone());
@@ -402,12 +427,12 @@ impl Surroundings<'_> {
             let booked = self.base.jobs.get(&job);
             let elsewhere = self.base.roster.under_way(id);
             let under_way = elsewhere + own.get(id).copied().unwrap_or(0);
-            let is_uploaded = |booked: &BookedJob| booked.control.facts.is_uploaded(setup.card.tables.iter().copied());
             let turn = self.base.roster.everybody().chore_turn(self.base.member, id);
             Some(JobSigns {
                 job: id.clone(),
                 ended: entry.end.is_some() || mutation == Mutation::TrimOpenJobs,
-                uploaded: booked.is_some_and(is_uploaded) && mutation != Mutation::ExpireUploaded,
+                uploaded: booked.is_some_and(|booked| booked.is_uploaded(setup))
+                    && mutation != Mutation::ExpireUploaded,
                 heard_ms: booked.map_or(0, |booked| booked.active_ms).min(if mutation == Mutation::ExpireTouched {
                     0
                 } else {
@@ -415,7 +440,11 @@ impl Surroundings<'_> {
                 }),
                 under_way: if mutation == Mutation::ExpireUnacked { 0 } else { under_way },
                 progress: 0,
-                mention: due.get(id).copied().filter(|_| mutation != Mutation::NoMention),
+                mention: match due.get(id).copied() {
+                    Some(_) if mutation == Mutation::NoMention => None,
+                    Some(_) if mutation == Mutation::NotUrgent => Some(MentionUrgency::Due),
+                    mention => mention,
+                },
                 turn: if mutation == Mutation::MentionByAll { 0 } else { turn },
             })
         };
@@ -426,9 +455,8 @@ impl Surroundings<'_> {
         let Some(job) = self.setup.jobs.iter().position(|setup| setup.card.id == *chore.job()) else { return };
         match chore {
             Chore::Expire(id) => {
-                let tables = self.setup.jobs[job].card.tables.iter().copied();
                 let booked = self.base.jobs.get(&job);
-                let is_uploaded = booked.is_some_and(|booked| booked.control.facts.is_uploaded(tables));
+                let is_uploaded = booked.is_some_and(|booked| booked.is_uploaded(&self.setup.jobs[job]));
                 self.checks.expired(job, is_uploaded, self.now);
                 self.write_registry(RegistryEvent::Ended { id: id.clone(), end: End::Expired });
             }

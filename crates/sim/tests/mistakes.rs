@@ -98,6 +98,13 @@ fn faults(mutation: Mutation, seed: u64) -> Option<Plan> {
         }
         Mutation::SearchWhileOthersWork => Some((0..2).map(|slot| (150, Fault::LongTask(slot, 20_000))).collect()),
         Mutation::NoRejoin => Some((0..4).map(|slot| (150, Fault::FullDisk(slot, 30))).collect()),
+        // A power cut takes the end of the creation, and whoever knew it dies.
+        Mutation::NoRecreation => {
+            let cut = 30 + seed % 100;
+            let gateways = (0..2).map(|slot| (cut + 40, Fault::KillGateway(slot)));
+            let workers = (0..4).map(|slot| (cut + 40, Fault::KillWorker(slot)));
+            Some([(cut, Fault::PowerCut)].into_iter().chain(gateways).chain(workers).collect())
+        }
         // Others work for long, and then all happens in a moment.
         Mutation::IdleForAMoment => {
             let busy = (0..4).map(|slot| (100 + seed % 200, Fault::LongTask(slot, 1_500 + 400 * slot as u64)));
@@ -105,6 +112,10 @@ fn faults(mutation: Mutation, seed: u64) -> Option<Plan> {
         }
         // A worker sleeps through the end of a job.
         Mutation::LateMention => Some(vec![(300 + seed % 300, Fault::Pause(0, 6_000))]),
+        // Workers die one after the other, each before its turn.
+        Mutation::NotUrgent => {
+            Some((0..150).map(|n| (200 + 40 * n, Fault::KillWorker(((n + seed) % 4) as usize))).collect())
+        }
         Mutation::ResumeSendsNothing => Some(vec![(150, Fault::KillClient)]),
         Mutation::NoResubscribe => Some((0..4).map(|slot| (100, Fault::SilentStreams(slot, 10_000_000))).collect()),
         _ => None,
@@ -175,6 +186,7 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::CancelIgnored => &["is cancelled, but it is not"],
         M::SearchWhileOthersWork | M::IdleForAMoment => &[LOST],
         M::LateMention => &["is not removed", "was not removed", "has not heard of the end", HANGS],
+        M::NotUrgent => &["the registry has forgotten"],
         M::ConfirmClockEarly => &[SHOULD_NOT, HANGS, "a work queue was deleted"],
         M::NoUnserved | M::OtherBuildOwns | M::PlacesHeld | M::ChannelLimitSilent => &[HANGS, LOST],
         M::OneRecordShort => &["records were read, but"],

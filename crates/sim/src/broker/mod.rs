@@ -39,6 +39,8 @@ pub(crate) struct ChunkCopy {
 pub(crate) enum ControlEntry {
     /// A fact.
     Fact(Fact),
+    /// What the job asks.
+    Spec,
     /// The mark of a reader.
     Mark(u64),
 }

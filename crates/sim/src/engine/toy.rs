@@ -169,13 +169,7 @@ impl ToyEngine {
     }
 
     /// Takes all parts of an output in.
-    pub(super) fn take(
-        &self,
-        log: Log,
-        rows: &ToyRows,
-        source: Source,
-        mut messages: Vec<Message>,
-    ) {
+    pub(super) fn take(&self, log: Log, rows: &ToyRows, source: Source, mut messages: Vec<Message>) {
         let expected = messages.first().map_or(0, |first| first.header.parts as usize);
         if messages.len() != expected {
             self.broken(format!("{source} was taken from log {log} without all its parts"));

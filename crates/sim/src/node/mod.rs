@@ -224,9 +224,8 @@ impl Part {
                 Finding::RealEnd(end) => {
                     let Some(job) = self.scenario.real() else { continue };
                     let results = at.broker.real_results(self.job);
-                    at.checks.conclude_real(self.job, |log_is_whole| {
-                        job.judge(&*end, log_is_whole.then_some(&results))
-                    });
+                    at.checks
+                        .conclude_real(self.job, |log_is_whole| job.judge(&*end, log_is_whole.then_some(&results)));
                 }
             }
         }

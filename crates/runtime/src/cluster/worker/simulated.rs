@@ -68,7 +68,10 @@ const DATA: [(&str, &str); 3] = [
 /// The questions of each job, by name.
 const JOBS: [&[(&str, &str)]; 4] = [
     &[
-        ("by_city", "SELECT city, sum(price) AS total, count(*) AS n FROM sales s JOIN shops d ON d.shop = s.shop GROUP BY city"),
+        (
+            "by_city",
+            "SELECT city, sum(price) AS total, count(*) AS n FROM sales s JOIN shops d ON d.shop = s.shop GROUP BY city",
+        ),
         ("top", "SELECT id, price FROM sales ORDER BY price DESC, id LIMIT 4"),
     ],
     &[
@@ -233,7 +236,8 @@ impl RealJob for Simulated {
         if end.failed != self.expected.failed {
             return Err(format!("{:?} failed, and {:?} should", end.failed, self.expected.failed));
         }
-        let counts = |table: &tenaz_cluster::TableEnd| (table.name.clone(), table.records, table.accepted, table.rejected);
+        let counts =
+            |table: &tenaz_cluster::TableEnd| (table.name.clone(), table.records, table.accepted, table.rejected);
         let tables: Vec<_> = end.tables.iter().map(counts).collect();
         if tables != self.expected.tables {
             return Err(format!("{tables:?} were counted, and {:?} are right", self.expected.tables));
@@ -325,10 +329,14 @@ fn real_rows_in_a_cluster_that_fails_in_every_way_are_those_of_the_embedded_job(
             }
             reports
         };
-        let started: Vec<_> =
-            CUTS.into_iter().enumerate().collect::<Vec<_>>().chunks(CUTS.len() / 2).map(<[_]>::to_vec).map(|share| {
-                scope.spawn(move || share.into_iter().flat_map(run).collect::<Vec<Report>>())
-            }).collect();
+        let started: Vec<_> = CUTS
+            .into_iter()
+            .enumerate()
+            .collect::<Vec<_>>()
+            .chunks(CUTS.len() / 2)
+            .map(<[_]>::to_vec)
+            .map(|share| scope.spawn(move || share.into_iter().flat_map(run).collect::<Vec<Report>>()))
+            .collect();
         started.into_iter().map(|thread| thread.join().expect("a run does not panic")).collect()
     });
     let reports: Vec<Report> = reports.into_iter().flatten().collect();

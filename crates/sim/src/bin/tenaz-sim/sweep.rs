@@ -110,7 +110,10 @@ pub(crate) fn pairs(shape: Shape, seed: u64, extent: Extent, out: &mut impl Writ
         Ok(())
     })?;
     let (runs, done, steps) = (tally.runs, done.into_inner(), pairs.steps());
-    writeln!(out, "{runs} pairs of faults: {done} of {total} first faults with all that may follow, {shape:?}, seed {seed}")?;
+    writeln!(
+        out,
+        "{runs} pairs of faults: {done} of {total} first faults with all that may follow, {shape:?}, seed {seed}"
+    )?;
     let (missed, positions) = (missed.into_inner(), pairs.positions());
     writeln!(out, "{missed} of them struck nobody; {steps} steps, so there are {positions} pairs of positions")?;
     writeln!(out, "{:.0} runs a second", runs as f64 / began.elapsed().as_secs_f64().max(0.001))?;
