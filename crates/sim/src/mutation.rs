@@ -212,10 +212,10 @@ mutations! {
     IdleForAMoment,
     /// Takes the late mention of a removed job for the job.
     LateMention,
-    /// Leaves a job to each member for as long, however soon the registry forgets it.
-    NotUrgent,
     /// A client that goes on where another was killed sends nothing.
     ResumeSendsNothing,
+    /// Nobody writes again what a job asks when its control log has lost it.
+    SpecNotRestored,
     /// A reader that the broker has forgotten to wake waits for ever.
     NoResubscribe,
 }

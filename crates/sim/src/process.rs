@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tenaz_core::limits::STALL_MS;
 use tenaz_core::{
     Announcement, BuildId, Chore, Clearance, ControlLog, CreationSigns, End, Exposure, Isolation, JobId, JobSigns,
-    LifeSign, MemberId, MentionUrgency, Registry, RegistryEvent, Roster, StreamSilence, Upkeep,
+    LifeSign, MemberId, Registry, RegistryEvent, Roster, SpecWatch, StreamSilence, Upkeep,
 };
 
 use crate::broker::{Broker, ConnectionId, ControlEntry, Envelope, Job, PublishId};
@@ -43,14 +43,14 @@ pub(crate) struct BookedJob {
     at: u64,
     /// When its control log last said something.
     active_ms: u64,
-    /// Whether it was read what the job asks. A later reading does not take that back.
-    has_spec: bool,
+    /// Whether it was read what the job asks, and is still there. A later reading does not take the knowledge back.
+    spec: SpecWatch,
 }
 
 impl BookedJob {
     /// Whether all that the job needs from its client has arrived.
     fn is_uploaded(&self, setup: &JobSetup) -> bool {
-        self.has_spec && self.control.facts.is_uploaded(setup.card.tables.iter().copied())
+        self.spec.is_known() && self.control.facts.is_uploaded(setup.card.tables.iter().copied())
     }
 
     /// When its control log last said something.
@@ -162,7 +162,7 @@ impl Process {
 
     /// Whether the process knows what the job asks, and can work on it or serve its client.
     pub(crate) fn is_ready(&self, job: Job, id: &JobId) -> bool {
-        self.is_open(id) && self.jobs.get(&job).is_some_and(|booked| booked.has_spec)
+        self.is_open(id) && self.jobs.get(&job).is_some_and(|booked| booked.spec.is_known())
     }
 
     /// What is known of a job that a client wants created.
@@ -173,7 +173,7 @@ impl Process {
             ended: entry.end.is_some(),
             prepared: entry.prepared,
             caught_up: booked.is_some_and(|booked| booked.control.is_caught_up()),
-            has_spec: booked.is_some_and(|booked| booked.has_spec),
+            has_spec: booked.is_some_and(|booked| booked.spec.is_known()),
         })
     }
 
@@ -322,6 +322,7 @@ impl Surroundings<'_> {
             booked.control = ControlLog::default();
         }
         booked.control.begin_reading(mark);
+        booked.spec.begin_reading();
         (booked.at, booked.active_ms) = (0, now_ms);
         if self.mutation == Mutation::NoControlMark {
             // What was read before is forgotten, and whatever is read counts at once.
@@ -360,8 +361,18 @@ impl Surroundings<'_> {
         booked.at += 1;
         self.base.subscriptions.heard(self.now_ms);
         match entry {
-            ControlEntry::Mark(mark) => booked.control.marked(*mark),
-            ControlEntry::Spec => (booked.has_spec, booked.active_ms) = (true, self.now_ms),
+            ControlEntry::Mark(mark) => {
+                let was_caught_up = booked.control.is_caught_up();
+                booked.control.marked(*mark);
+                let is_read_anew = !was_caught_up && booked.control.is_caught_up();
+                if is_read_anew && booked.spec.is_lost() && self.mutation != Mutation::SpecNotRestored {
+                    self.send(Envelope::Control(job, ControlEntry::Spec));
+                }
+            }
+            ControlEntry::Spec => {
+                booked.spec.read();
+                booked.active_ms = self.now_ms;
+            }
             ControlEntry::Fact(fact) => {
                 booked.active_ms = self.now_ms;
                 booked.control.take(offset, fact.clone());
@@ -442,7 +453,6 @@ impl Surroundings<'_> {
                 progress: 0,
                 mention: match due.get(id).copied() {
                     Some(_) if mutation == Mutation::NoMention => None,
-                    Some(_) if mutation == Mutation::NotUrgent => Some(MentionUrgency::Due),
                     mention => mention,
                 },
                 turn: if mutation == Mutation::MentionByAll { 0 } else { turn },

@@ -317,7 +317,7 @@ const SEEDS: u64 = 30;
 #[test]
 fn real_rows_in_a_cluster_that_fails_in_every_way_are_those_of_the_embedded_job() {
     let reports: Vec<Vec<Report>> = std::thread::scope(|scope| {
-        let run = |(at, (job, partitions, records))| {
+        let run = |(at, (job, partitions, records)): (usize, (usize, u16, usize))| {
             let job = Arc::new(Simulated::new(job, partitions, records));
             let from = at as u64 * SEEDS;
             let reports = run_seeds(&job, Mutation::None, from..from + SEEDS);
