@@ -10,6 +10,7 @@ use tenaz_engine::{JobTime, NoTime, Workload};
 use tenaz_runtime::format::Format;
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
+use crate::screen::MessageFormat;
 use crate::supervision_args::{BrokerNodeArgs, ChaosArgs, DownArgs, ProbeArgs, StatusArgs, SupervisorArgs, UpArgs};
 
 /// Answers analytical questions over large CSV exports, in one pass.
@@ -66,6 +67,18 @@ pub(crate) enum Command {
     Probe(ProbeArgs),
     /// Write a completion script for a shell.
     Completions(CompletionsArgs),
+}
+
+impl Command {
+    /// What this command writes to standard error.
+    pub(crate) fn message_format(&self) -> MessageFormat {
+        match self {
+            Self::Run(args) => args.output.message_format,
+            Self::Submit(args) => args.output.message_format,
+            Self::Sql(args) => args.output.message_format,
+            _ => MessageFormat::Text,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -283,6 +296,12 @@ pub(crate) struct OutputArgs {
     /// Rows shown of each answer in a table on standard output; 0 shows all.
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) rows: u64,
+    /// Rows of a query without ORDER BY go to standard output in the order of its file, not as they become known.
+    #[arg(long)]
+    pub(crate) sorted: bool,
+    /// What standard error has: text for people, or a JSON record on every line for programs.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, hide_possible_values = true)]
+    pub(crate) message_format: MessageFormat,
 }
 
 /// What `now()` is.
