@@ -67,6 +67,9 @@ pub(crate) enum Command {
     Probe(ProbeArgs),
     /// Write a completion script for a shell.
     Completions(CompletionsArgs),
+    /// Write the manual pages into a directory, for packages.
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 impl Command {
@@ -376,6 +379,13 @@ pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The directory; it is made if it is missing.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
 }
 
 pub(crate) fn format(text: &str) -> Result<Format, String> {

@@ -71,6 +71,7 @@ fn main() -> ExitCode {
         Command::Chaos(args) => commands::chaos::chaos(&args, &screen),
         Command::Probe(args) => commands::probe::probe(&args),
         Command::Completions(args) => commands::completions::completions(&args),
+        Command::Man(args) => commands::man::man(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

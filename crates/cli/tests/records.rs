@@ -140,8 +140,7 @@ fn a_job_whose_records_nobody_reads_any_more_ends() {
     // Days of work.
     let endless = "SELECT count(*) FROM orders a CROSS JOIN orders b CROSS JOIN orders c CROSS JOIN orders d WHERE a.id + b.id < c.id + d.id";
     let mut command = command(["sql", "--data", ".", "--message-format", "json", "--format", "arrows", endless]);
-    let mut child =
-        command.current_dir(dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command.current_dir(dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     while !line.contains("\"progress\"") {
