@@ -48,6 +48,8 @@ class Process:
             start_new_session=os.name == "posix",
         )
         self.stdout = cast(BinaryIO, self._program.stdout)
+        #: Whether a thread reads all of standard output, so that the program never waits to be read.
+        self._is_read = False
         self._talk = threading.Thread(target=self._listen, args=(self._program.stderr,), daemon=True)
         self._talk.start()
 
@@ -73,6 +75,7 @@ class Process:
                 self.stdout.close()
                 done.set()
 
+        self._is_read = True
         threading.Thread(target=work, daemon=True).start()
         with progress:
             while not done.wait(_TICK):
@@ -105,6 +108,9 @@ class Process:
     def stop(self) -> None:
         """Ends the program in order, if it still runs, and waits for that. A second Ctrl-C ends it at once."""
         try:
+            if not self._is_read:
+                # A program that waits for its reader would not hear that it should stop.
+                self.stdout.close()
             if self._program.poll() is None:
                 self._interrupt()
                 self._program.wait(_GRACE)

@@ -48,12 +48,13 @@ pub(crate) fn while_watching<T>(
     };
     screen.use_bars(bars.clone());
     let total_bytes = plan.scans.iter().map(|scan| data.table_bytes(usize::from(scan.table.0))).sum();
-    let records = ProgressRecords::new(screen, Some(total_bytes));
+    let mut records = ProgressRecords::new(screen, Some(total_bytes));
+    records.tell(|| (0, 0));
     let (finished, waiting) = std::sync::mpsc::channel::<()>();
     let done = std::thread::scope(|scope| {
         let lines = &lines;
         scope.spawn(move || {
-            let (tick, mut records) = (Duration::from_millis(50), records);
+            let tick = Duration::from_millis(50);
             while waiting.recv_timeout(tick) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 if stop.load(Ordering::Relaxed) || screen.is_reader_gone() {
                     progress.stop();
