@@ -307,6 +307,22 @@ pub(crate) struct OutputArgs {
     pub(crate) message_format: MessageFormat,
 }
 
+impl OutputArgs {
+    /// What is usual for jobs that commands make by themselves: a few rows of each answer on standard output.
+    pub(crate) fn usual() -> Self {
+        Self {
+            out: None,
+            output: None,
+            format: None,
+            chart: false,
+            accept_rejects: false,
+            rows: 12,
+            sorted: false,
+            message_format: MessageFormat::Text,
+        }
+    }
+}
+
 /// What `now()` is.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct TimeArgs {

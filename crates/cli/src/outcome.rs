@@ -130,7 +130,7 @@ fn report_question(failed: &FailedQuery, exit: Exit, screen: &Screen) {
 
 /// Says what is wrong with a command line, or shows the help that it asks for. A program that has asked for records gets one.
 pub(crate) fn report_usage(error: &clap::Error, mut args: impl Iterator<Item = String>) -> ExitCode {
-    let asks_for_json = || {
+    let mut asks_for_json = || {
         let mut is_value = false;
         args.any(|arg| {
             let is_json = arg == "--message-format=json" || (is_value && arg == "json");

@@ -31,7 +31,7 @@ use crate::hand_out::HandOut;
 use crate::outcome::{JobLeft, ReaderGone, stdout_failed};
 use crate::progress::JobBars;
 use crate::row_stream::RowStream;
-use crate::screen::{MessageFormat, Screen};
+use crate::screen::Screen;
 use crate::secrets;
 use crate::stop;
 use crate::verdict::Verdict;
@@ -108,16 +108,7 @@ impl Default for SubmitArgs {
             detach: false,
             keep: false,
             time: TimeArgs::default(),
-            output: OutputArgs {
-                out: None,
-                output: None,
-                format: None,
-                chart: false,
-                accept_rejects: false,
-                rows: 12,
-                sorted: false,
-                message_format: MessageFormat::Text,
-            },
+            output: OutputArgs::usual(),
             token: None,
             token_file: None,
             strict: false,
