@@ -68,7 +68,7 @@ def test_tables_have_names_files_and_types_that_can_be_overruled(shop: Path) -> 
 def test_values_stand_for_names_and_are_never_sql(shop: Path) -> None:
     query = "SELECT count(*) FROM orders JOIN customers USING (customer_id) WHERE city = $city AND day >= $since AND amount < $most"
     values = {"city": "Köln", "since": datetime.date(2025, 1, 10), "most": Decimal("100.5")}
-    assert tenaz_sql.sql(query, data=shop, values=values).rows[0][0] == 42
+    assert tenaz_sql.sql(query, data=shop, values=values).rows[0][0] == 43
     for text in ["O'Brien", "007", "2025-01-01", "x' OR 'a'='a", " blank ", "\\", "null"]:
         assert tenaz_sql.sql("SELECT $x AS x", data=shop, values={"x": text}).rows == [(text,)], text
     numbers = {"a": 1e-7, "b": -3, "c": True, "d": None}
