@@ -1,7 +1,7 @@
 //! The rows of one job on this worker, and how they travel: as messages of the broker.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tenaz_cluster::{JobSpec, QueryEnd, ResultEnd, TableEnd};
@@ -31,8 +31,13 @@ pub(super) struct ClusterEngine {
 }
 
 impl ClusterEngine {
-    /// Plans the job from its text. Takes a while: not for an async thread.
-    pub(super) fn plan(id: &JobId, spec: &JobSpec, shop: &super::Shop) -> Result<Self, Error> {
+    /// Plans the job from its text. For the stages in `given_up` no worker has enough memory. Takes a while: not for an async thread.
+    pub(super) fn plan(
+        id: &JobId,
+        spec: &JobSpec,
+        shop: &super::Shop,
+        given_up: BTreeSet<StageId>,
+    ) -> Result<Self, Error> {
         let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
         let plan = JobPlan::new(&workload)?;
         let settings = &shop.settings;
@@ -43,7 +48,7 @@ impl ClusterEngine {
             budget: Arc::clone(&shop.budget),
             show_early: true,
             keep_answers: false,
-            question_faults: QuestionFaults { is_alone: false },
+            question_faults: QuestionFaults::of_worker(given_up),
         };
         Ok(Self {
             id: id.clone(),
