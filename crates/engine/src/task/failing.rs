@@ -131,7 +131,7 @@ impl Named {
                 false => array_value_to_string(array, row).unwrap_or_default(),
             };
             let text = if array.data_type().is_string() { format!("'{text}'") } else { text };
-            format!("{} is {}", column.name(), shortened(&text))
+            format!("{} is {}", in_words(column.name()), shortened(&text))
         });
         let values = values.collect::<Vec<_>>();
         if values.is_empty() { String::new() } else { format!(", where {}", values.join(" and ")) }
@@ -154,7 +154,12 @@ fn as_written(expr: &Expr) -> String {
         })
     });
     let written = written.map_or_else(|_| Arc::clone(expr), |written| written.data);
-    fmt_sql(written.as_ref()).to_string()
+    in_words(&fmt_sql(written.as_ref()).to_string())
+}
+
+/// The name of an expression as its user wrote it.
+fn in_words(name: &str) -> String {
+    name.replace("count(Int64(1))", "count(*)")
 }
 
 fn shortened(text: &str) -> String {
