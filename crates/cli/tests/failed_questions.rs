@@ -71,7 +71,10 @@ const FAILING: [(&str, &str); 5] = [
     ("leaf", "sales.csv, line 779: division by zero, in 100 / (n - 777), where n is 777; divide by NULLIF"),
     ("inner", "division by zero, in 1 / (count(*) - 100), where"),
     ("above", "division by zero, in 1 / (count(*) - 100), where"),
-    ("text", "sales.csv, line 502: cannot cast string 'thing-500' to value of Int64 type, in CAST(item AS Int64), where"),
+    (
+        "text",
+        "sales.csv, line 502: cannot cast string 'thing-500' to value of Int64 type, in CAST(item AS Int64), where",
+    ),
     ("broadcast", "stores.csv, line 2: division by zero, in 60 / share, where share is 0; divide by NULLIF"),
 ];
 

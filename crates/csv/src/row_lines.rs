@@ -61,10 +61,8 @@ mod tests {
 
     /// The lines of all rows of records that begin on line 10.
     fn lines(text: &str) -> Vec<u64> {
-        let layout = Layout::new(vec![
-            Column::new("n", Kind::Int { float_text: false }),
-            Column::new("text", Kind::Text),
-        ]);
+        let layout =
+            Layout::new(vec![Column::new("n", Kind::Int { float_text: false }), Column::new("text", Kind::Text)]);
         let mut decoder = Decoder::new(Arc::new(layout.clone()), vec![0]).expect("columns of the layout");
         let data = Buffer::from_vec(text.as_bytes().to_vec());
         let rows = 0..;

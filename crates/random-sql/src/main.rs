@@ -23,7 +23,9 @@ fn main() -> ExitCode {
     settings::silence_panics_of_jobs();
     let search = settings::search(say, settings::ENOUGH_FAILURES_OF_A_LONG_SEARCH);
     if search.python.is_none() {
-        say("there is no DuckDB, and without a second opinion a search is worth little: scripts/second-opinion installs it");
+        say(
+            "there is no DuckDB, and without a second opinion a search is worth little: scripts/second-opinion installs it",
+        );
         return ExitCode::from(2);
     }
     let report = search.run();

@@ -79,7 +79,11 @@ fn a_question_that_no_worker_has_memory_for_does_not_take_the_others_with_it() {
     assert_eq!(client.wait().code(), Some(1), "{}", client.log());
     assert!(client.log().contains("tenaz: large: Resources exhausted"), "{}", client.log());
     let state = cluster.state(&cluster.only_job()).expect("the job");
-    assert_eq!((&state["state"], &state["results"]["failed"][0]["class"]), (&"done".into(), &"process".into()), "{state}");
+    assert_eq!(
+        (&state["state"], &state["results"]["failed"][0]["class"]),
+        (&"done".into(), &"process".into()),
+        "{state}"
+    );
     let answer = |dir: &std::path::Path| std::fs::read_to_string(dir.join("small.csv")).expect("the other answer");
     assert_eq!(answer(&out), answer(&hungry().expected));
     assert!(!out.join("large.csv").exists());

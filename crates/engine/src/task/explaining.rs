@@ -49,8 +49,7 @@ fn first_failure(plan: &Arc<dyn ExecutionPlan>, context: &Arc<TaskContext>) -> O
 
 /// The expressions of an operator over its input that can fail, with names. `None`: it has none over the rows of its input.
 fn failing_expressions(plan: &Arc<dyn ExecutionPlan>, input: &Arc<dyn ExecutionPlan>) -> Option<Vec<Named>> {
-    let merges_states =
-        |aggregate: &AggregateExec| aggregate.mode().input_mode() != AggregateInputMode::Raw;
+    let merges_states = |aggregate: &AggregateExec| aggregate.mode().input_mode() != AggregateInputMode::Raw;
     if plan.downcast_ref::<AggregateExec>().is_some_and(merges_states) {
         return None;
     }

@@ -26,7 +26,10 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use tenaz_core::{Classified, EdgeSums, FailedStages, FaultClass, Lineage, Log, Partition, QueryId, Source, StageId, TableId, Topology};
+use tenaz_core::{
+    Classified, EdgeSums, FailedStages, FaultClass, Lineage, Log, Partition, QueryId, Source, StageId, TableId,
+    Topology,
+};
 use tenaz_csv::Decoder;
 use tenaz_engine::{EdgeInput, JobPlan, LeafInput, LeafRunner, TaskOutput, Workload, run_inner};
 

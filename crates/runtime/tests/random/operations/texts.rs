@@ -92,7 +92,8 @@ pub(super) const TEXTS: &[Operation] = &[
     pair("({0} LIKE '%\\%')", "({0} LIKE '%\\%' ESCAPE '\\')", &[TEXT], TO_BOOL),
     both("({0} LIKE {1})", &[TEXT, TEXT], TO_BOOL),
     both("({0} SIMILAR TO {1})", &[TEXT, SIMILAR], TO_BOOL).told("regexp_like({0}, '^(' || {regex1} || ')$')"),
-    both("({0} NOT SIMILAR TO {1})", &[TEXT, SIMILAR], TO_BOOL).told("(NOT regexp_like({0}, '^(' || {regex1} || ')$'))"),
+    both("({0} NOT SIMILAR TO {1})", &[TEXT, SIMILAR], TO_BOOL)
+        .told("(NOT regexp_like({0}, '^(' || {regex1} || ')$'))"),
 ];
 
 /// Patterns of SQL, and the regular expressions that they mean, which DuckDB takes for them.
