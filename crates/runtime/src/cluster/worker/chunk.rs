@@ -13,7 +13,7 @@ use tenaz_engine::LeafInput;
 use super::engine::{ClusterEngine, SentBytes};
 use crate::Error;
 use crate::cluster::rows::{ChunkRejects, Extras};
-use crate::job_rows::{ChunkAccount, RecordPlace, RecordPlaces};
+use crate::job_rows::{ChunkAccount, RecordPlace, RecordPlaces, lock};
 use crate::panics::guarded;
 use crate::rejects::{RejectLine, reject_pieces};
 
@@ -95,12 +95,16 @@ impl RecordPlaces for ChunkPlaces<'_> {
         Source::Chunk { table: self.header.table, number: self.header.number }
     }
 
-    fn are_wanted(&self, _: StageId) -> bool {
-        true
+    /// A chunk before this one that fails, too, will fail whoever works on it, and is the one to tell of.
+    fn are_wanted(&self, stage: StageId) -> bool {
+        lock(&self.job.failing_chunks).get(&stage).is_none_or(|known| self.header.number <= *known)
     }
 
-    fn place_of(&self, _: StageId, row: usize) -> Option<RecordPlace> {
+    fn place_of(&self, stage: StageId, row: usize) -> Option<RecordPlace> {
         let line = self.job.rows.line_of_row(self.scan, self.data, self.header.line, row as u64)?;
+        let mut known = lock(&self.job.failing_chunks);
+        let first = known.entry(stage).or_insert(self.header.number);
+        *first = self.header.number.min(*first);
         Some(RecordPlace { source: self.source(), file: self.header.file.clone(), line })
     }
 }

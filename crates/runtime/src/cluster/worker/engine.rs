@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tenaz_cluster::{JobSpec, QueryEnd, ResultEnd, TableEnd};
 use tenaz_core::{ClosedTable, JobId, Lineage, Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId};
@@ -28,6 +28,8 @@ pub(super) struct ClusterEngine {
     pub(super) board: Arc<Board>,
     pub(super) faults: Faults,
     pub(super) metrics: WorkerMetrics,
+    /// For stages that failed at a record: the first chunk of which that is known here.
+    pub(super) failing_chunks: Mutex<BTreeMap<StageId, u64>>,
 }
 
 impl ClusterEngine {
@@ -57,6 +59,7 @@ impl ClusterEngine {
             board: Arc::clone(&shop.board),
             faults: settings.faults.clone(),
             metrics: shop.metrics.clone(),
+            failing_chunks: Mutex::default(),
         })
     }
 
