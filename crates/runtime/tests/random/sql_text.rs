@@ -47,7 +47,21 @@ impl Writer {
         text += &match &query.body {
             Body::Select(select) => self.select(select)?,
             Body::Set { operator, left, right } => {
-                format!("({}) {operator} ({})", self.query(left, false)?, self.query(right, false)?)
+                let (left, right) = (self.query(left, false)?, self.query(right, false)?);
+                match operator.strip_suffix(" ALL") {
+                    Some(of_copies @ ("INTERSECT" | "EXCEPT")) if self.dialect == Dialect::Direct => {
+                        let columns = names(query.columns.len());
+                        let columns = columns.trim_matches(['(', ')']);
+                        // DataFusion does not count copies, so they are told apart.
+                        let copies = |side: &str| {
+                            format!(
+                                "SELECT {columns}, row_number() OVER (PARTITION BY {columns}) AS copy FROM ({side}) AS s"
+                            )
+                        };
+                        format!("SELECT {columns} FROM (({}) {of_copies} ({})) AS s", copies(&left), copies(&right))
+                    }
+                    _ => format!("({left}) {operator} ({right})"),
+                }
             }
         };
         text += &self.order_and_limit(query, outermost)?;
