@@ -154,9 +154,9 @@ fn which_questions_fail_and_with_which_words_does_not_depend_on_how_the_job_runs
 fn odd_records() -> String {
     let record = |n: u64| match n {
         _ if n == 1_300 || n == 1_700 => format!("{n},\"zero\n\nin three lines\",0\n"),
-        _ if n % 11 == 0 => format!("{n},\"two\nlines\",{n}\n"),
-        _ if n % 17 == 0 => format!("{n},not a number of fields\n\n"),
-        _ if n % 19 == 0 => format!("{n},not a number,x\n"),
+        _ if n.is_multiple_of(11) => format!("{n},\"two\nlines\",{n}\n"),
+        _ if n.is_multiple_of(17) => format!("{n},not a number of fields\n\n"),
+        _ if n.is_multiple_of(19) => format!("{n},not a number,x\n"),
         _ => format!("{n},one line,{n}\n"),
     };
     (1..2_000).map(record).collect()

@@ -4,10 +4,10 @@
 //! release build: dev-dependencies change the features of what DataFusion depends on.
 
 #[path = "../../runtime/tests/random/mod.rs"]
-#[allow(dead_code, unreachable_pub, missing_docs, reason = "modules of a test, which has no outside")]
+#[allow(dead_code, unused_imports, unreachable_pub, missing_docs, reason = "modules of a test, which has no outside")]
 mod random;
 #[path = "../../runtime/tests/staged/mod.rs"]
-#[allow(dead_code, unreachable_pub, missing_docs, reason = "modules of a test, which has no outside")]
+#[allow(missing_docs, reason = "modules of a test, which has no outside")]
 mod staged;
 
 use std::process::ExitCode;
