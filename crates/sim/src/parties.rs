@@ -105,14 +105,14 @@ mod tests {
     fn a_process_that_computes_meets_only_faults_of_its_own() {
         let work = Parties::of_step(Step::Work(1, 0), None, false, 2);
         for fault in crate::faults::ONE_OF_EACH {
-            let strikes_it = match fault {
+            let strikes_it = matches!(
+                fault,
                 Fault::Drain(1)
-                | Fault::FullDisk(1, _)
-                | Fault::SilentStreams(1, _)
-                | Fault::LoseChannel(1)
-                | Fault::LongTask(1, _) => true,
-                _ => false,
-            };
+                    | Fault::FullDisk(1, _)
+                    | Fault::SilentStreams(1, _)
+                    | Fault::LoseChannel(1)
+                    | Fault::LongTask(1, _)
+            );
             assert_eq!(Parties::of_fault(fault, 2).meet(work), strikes_it, "{fault}");
         }
     }

@@ -3,10 +3,10 @@
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use tenaz_cluster::{ChunkHeader, Encoding, LogMessage, ResultEnd, frame, unframe};
 use tenaz_core::{ChunkDigest, FailedQuery, Header, JobId, QueryId, TableId, Topology, WorkloadText};
@@ -203,7 +203,7 @@ impl RealJob for Simulated {
             budget: Arc::clone(&self.budget),
             show_early: true,
             keep_answers: false,
-            question_faults: QuestionFaults { is_alone: false },
+            question_faults: QuestionFaults::of_worker(BTreeSet::new()),
         };
         let (workload, plan) = (Cow::Owned(self.workload.clone()), Cow::Owned((*self.plan).clone()));
         Box::new(ClusterEngine {
@@ -213,6 +213,7 @@ impl RealJob for Simulated {
             board: Arc::new(Board::default()),
             faults: Faults::default(),
             metrics: WorkerMetrics::default(),
+            failing_chunks: Mutex::default(),
         })
     }
 
