@@ -28,6 +28,7 @@ mod patience;
 mod random;
 mod ranges;
 mod stream;
+mod transport;
 mod upload;
 
 pub use compress::Compression;
@@ -39,4 +40,5 @@ pub use gateways::{Gateways, Settings};
 pub use random::random_key;
 pub use ranges::Ranges;
 pub use stream::{End, Flow, read_end};
+pub use transport::Transport;
 pub use upload::{UploadOptions, Wanted};

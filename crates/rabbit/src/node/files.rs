@@ -7,7 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{NodeNetwork, NodeOptions, ports::Ports};
+use super::{
+    NodeNetwork, NodeOptions,
+    ports::Ports,
+    users::{NodeUser, definitions},
+};
 use crate::{
     error::{Error, NodeObstacle, Result},
     random::random_u64,
@@ -38,7 +42,12 @@ pub(super) struct Files {
 
 impl Files {
     /// Writes configuration and cookie. An existing cookie stays: cluster nodes share one.
-    pub(super) fn write(options: &NodeOptions, ports: &Ports, peers: &[String]) -> Result<Files> {
+    pub(super) fn write(
+        options: &NodeOptions,
+        own_user: Option<&NodeUser>,
+        ports: &Ports,
+        peers: &[String],
+    ) -> Result<Files> {
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if options.name.is_empty() || !options.name.chars().all(good) {
             let detail = "its name must consist of letters, digits, '-' and '_'".to_owned();
@@ -50,7 +59,14 @@ impl Files {
         let dir = options.dir.canonicalize().map_err(failed)?;
         let (name, network) = (options.name.clone(), options.network.clone());
         let files = Files { dir, name, network, record_names: options.record_names, life_begins: 0 };
-        files.write_all(&configuration(options, ports, peers)).map_err(failed)?;
+        let mut configuration = configuration(options, ports, peers);
+        if let Some(own_user) = own_user {
+            let path = files.dir.join("definitions.json");
+            let users = [std::slice::from_ref(own_user), &options.users].concat();
+            write_secret(&path, &definitions(&users)).map_err(failed)?;
+            configuration.push_str(&format!("load_definitions = {}\n", path.display()));
+        }
+        files.write_all(&configuration).map_err(failed)?;
         Ok(files)
     }
 
@@ -254,6 +270,11 @@ fn configuration(options: &NodeOptions, ports: &Ports, peers: &[String]) -> Stri
 
 pub(super) fn new_cookie() -> String {
     format!("{:016x}{:016x}", random_u64(), random_u64())
+}
+
+fn write_secret(path: &Path, text: &str) -> io::Result<()> {
+    let _ = fs::remove_file(path);
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
 }
 
 /// Erlang refuses a cookie that others can read.
