@@ -116,3 +116,65 @@ fn read_small(path: &Path) -> Result<Vec<u8>, Error> {
     }
     std::fs::read(path).map_err(unreadable)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::print_stderr)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// A directory with a certificate of a new authority, and its key.
+    fn issued() -> Option<tempfile::TempDir> {
+        if Command::new("openssl").arg("version").output().is_err() {
+            eprintln!("skipped: openssl is not installed");
+            return None;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/make-secrets");
+        let made = Command::new(script).arg(dir.path().join("secrets")).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        Some(dir)
+    }
+
+    fn files(dir: &Path) -> TlsFiles {
+        TlsFiles { certificate: dir.join("secrets/gateway-cert"), key: dir.join("secrets/gateway-key") }
+    }
+
+    #[test]
+    fn a_damaged_pair_changes_nothing_and_a_whole_one_is_used() {
+        let (Some(dir), Some(other)) = (issued(), issued()) else { return };
+        let (files, others) = (files(dir.path()), files(other.path()));
+        let certificates = Certificates::open(&files).unwrap();
+        let in_use = || Arc::as_ptr(&certificates.current.read().unwrap().config);
+        let first = in_use();
+        certificates.refresh();
+        assert_eq!(in_use(), first);
+        // Half of a new pair, nonsense, nothing.
+        std::fs::copy(&others.certificate, &files.certificate).unwrap();
+        certificates.refresh();
+        assert_eq!(in_use(), first, "the certificate without its key");
+        std::fs::write(&files.certificate, "damaged").unwrap();
+        certificates.refresh();
+        std::fs::remove_file(&files.key).unwrap();
+        certificates.refresh();
+        assert_eq!(in_use(), first);
+        std::fs::copy(&others.key, &files.key).unwrap();
+        std::fs::copy(&others.certificate, &files.certificate).unwrap();
+        certificates.refresh();
+        assert_ne!(in_use(), first);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_pair_is_told_with_its_file() {
+        let (Some(dir), Some(other)) = (issued(), issued()) else { return };
+        let (files, others) = (files(dir.path()), files(other.path()));
+        let wrong = |files: &TlsFiles| Certificates::open(files).unwrap_err().to_string();
+        let mixed = TlsFiles { key: others.key, ..files.clone() };
+        assert!(wrong(&mixed).contains("does not go with the key"), "{}", wrong(&mixed));
+        let swapped = TlsFiles { certificate: files.key.clone(), key: files.certificate.clone() };
+        assert!(wrong(&swapped).contains("no certificate"), "{}", wrong(&swapped));
+        let missing = TlsFiles { key: dir.path().join("nothing"), ..files };
+        assert!(wrong(&missing).contains("--tls-key"), "{}", wrong(&missing));
+    }
+}

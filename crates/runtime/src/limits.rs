@@ -44,3 +44,7 @@ pub(crate) const WAITING_CHUNKS: usize = 2;
 
 /// Blocks of a streamed file that are unpacked before somebody takes them.
 pub(crate) const BLOCKS_AHEAD: usize = 4;
+/// How long it may take to write down that a job is going to be planned, before this worker stands back.
+pub(crate) const PLAN_NOTE: std::time::Duration = std::time::Duration::from_secs(30);
+/// How long heartbeats are listened for before a plan is said to have killed workers: several of them.
+pub(crate) const PLAN_LISTEN: std::time::Duration = std::time::Duration::from_secs(3);

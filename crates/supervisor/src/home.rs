@@ -204,6 +204,11 @@ impl Home {
         self.dir.join("broker")
     }
 
+    /// Where all processes write.
+    pub(crate) fn logs_dir(&self) -> PathBuf {
+        self.dir.join("logs")
+    }
+
     /// Where a process writes.
     pub fn log_path(&self, name: &ProcessName) -> PathBuf {
         self.dir.join("logs").join(format!("{name}.log"))

@@ -27,6 +27,8 @@ const RECORD_NAMES: &str = "spawn(fun()->Record=fun(Again)->\
     filename:basename(File)==\"names.dets\"],\
     timer:sleep(20),Again(Again)end,Record(Record)end).";
 
+/// A log of the broker of this size is put aside.
+const LOG_BYTES: u64 = 16 << 20;
 /// What is written to find out whether there is room: less than a node needs for its start.
 const ROOM_BYTES: usize = 64 << 10;
 
@@ -257,6 +259,8 @@ fn configuration(options: &NodeOptions, ports: &Ports, peers: &[String]) -> Stri
         format!("disk_free_limit.absolute = {}", options.disk_free_limit_bytes),
         "log.console = false".to_owned(),
         "log.file.level = warning".to_owned(),
+        format!("log.file.rotation.size = {LOG_BYTES}"),
+        "log.file.rotation.count = 1".to_owned(),
     ];
     if !peers.is_empty() {
         lines.push("cluster_formation.peer_discovery_backend = classic_config".to_owned());

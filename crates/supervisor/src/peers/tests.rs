@@ -283,3 +283,25 @@ async fn a_peer_that_accepts_and_says_nothing_is_dialled_again() {
     let error = one.peers.ask(TWO, Request::Inspect, Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(error, "it cannot be reached");
 }
+
+/// What a friend may send after its seal was believed: a supervisor of another version, or a broken one.
+#[test]
+fn any_bytes_are_a_frame_or_refused() {
+    let frames = [
+        Frame::Ping,
+        Frame::Election(ElectionMessage::Ask { round: 7 }),
+        Frame::Request { number: 1, request: Request::Status },
+        Frame::Answer { number: 1, answer: Box::new(Answer::Inspected(vec![])) },
+        Frame::Answer { number: u64::MAX, answer: Box::new(Answer::Failed("no".to_owned())) },
+    ];
+    let target = tenaz_fuzz::Target::new("peer_frames", env!("CARGO_MANIFEST_DIR"));
+    let target = frames.iter().fold(target, |target, frame| target.seed(serde_json::to_vec(frame).unwrap()));
+    target.run(|input| match serde_json::from_slice::<Frame>(input) {
+        Ok(frame) => {
+            let again = serde_json::to_vec(&frame).unwrap();
+            assert_eq!(serde_json::to_vec(&serde_json::from_slice::<Frame>(&again).unwrap()).unwrap(), again);
+            format!("{frame:.30?}")
+        }
+        Err(error) => format!("{:?}", error.classify()),
+    });
+}

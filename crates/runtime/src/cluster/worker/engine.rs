@@ -34,6 +34,7 @@ impl ClusterEngine {
     /// Plans the job from its text. Takes a while: not for an async thread.
     pub(super) fn plan(id: &JobId, spec: &JobSpec, shop: &super::Shop) -> Result<Self, Error> {
         let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
+        shop.settings.faults.before_plan(&workload.name);
         let plan = JobPlan::new(&workload)?;
         let settings = &shop.settings;
         let resources = Resources {

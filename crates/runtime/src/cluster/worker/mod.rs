@@ -17,6 +17,7 @@ mod chunk;
 mod engine;
 mod fault;
 mod isolation;
+mod planning;
 mod pool;
 mod reading;
 mod unserved;

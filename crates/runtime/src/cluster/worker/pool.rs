@@ -1,4 +1,5 @@
-//! The working threads, shared fairly: jobs take turns, so a small job never waits behind a large one.
+//! The working threads, shared fairly: tenants take turns, and so do the jobs of each. A small job never waits behind a large one,
+//! and many jobs of one tenant get no more than one job of another.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,11 +11,52 @@ use crate::limits::TASK_STACK_BYTES;
 
 type Work = Box<dyn FnOnce() + Send>;
 
+/// Those that have something, in the order of their turns.
+struct Turns<K, V>(VecDeque<(K, V)>);
+
+impl<K, V> Default for Turns<K, V> {
+    fn default() -> Self {
+        Self(VecDeque::new())
+    }
+}
+
+impl<K: PartialEq + Clone, V: Default> Turns<K, V> {
+    fn of(&mut self, key: &K) -> &mut V {
+        let at = self.0.iter().position(|(known, _)| known == key).unwrap_or_else(|| {
+            self.0.push_back((key.clone(), V::default()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
+type JobTurns = Turns<JobId, VecDeque<Work>>;
+
 #[derive(Default)]
 struct Queues {
-    /// Jobs with work, in the order of their turns.
-    turns: VecDeque<(JobId, VecDeque<Work>)>,
+    /// Tenants with work, and their jobs with work.
+    turns: Turns<String, JobTurns>,
     closed: bool,
+}
+
+impl Queues {
+    fn push(&mut self, tenant: &String, job: &JobId, work: Work) {
+        self.turns.of(tenant).of(job).push_back(work);
+    }
+
+    /// The next work of the job whose turn it is, of the tenant whose turn it is. Both go to the end of their lines.
+    fn pop(&mut self) -> Option<Work> {
+        let (tenant, mut jobs) = self.turns.0.pop_front()?;
+        let (job, mut queue) = jobs.0.pop_front()?;
+        let work = queue.pop_front();
+        if !queue.is_empty() {
+            jobs.0.push_back((job, queue));
+        }
+        if !jobs.0.is_empty() {
+            self.turns.0.push_back((tenant, jobs));
+        }
+        work
+    }
 }
 
 #[derive(Default)]
@@ -49,8 +91,8 @@ impl Pool {
     }
 
     /// A handle through which one job hands in its work.
-    pub(super) fn of_job(&self, job: &JobId) -> JobPool {
-        JobPool { state: Arc::clone(&self.state), job: job.clone() }
+    pub(super) fn of_job(&self, tenant: &str, job: &JobId) -> JobPool {
+        JobPool { state: Arc::clone(&self.state), tenant: tenant.to_owned(), job: job.clone() }
     }
 }
 
@@ -65,6 +107,7 @@ impl Drop for Pool {
 #[derive(Clone)]
 pub(super) struct JobPool {
     state: Arc<State>,
+    tenant: String,
     job: JobId,
 }
 
@@ -72,11 +115,7 @@ impl JobPool {
     /// Runs `work` on a thread of the pool when this job's turn comes.
     pub(super) fn run(&self, work: impl FnOnce() + Send + 'static) {
         let mut queues = self.state.lock();
-        let own = queues.turns.iter_mut().find(|(job, _)| *job == self.job);
-        match own {
-            Some((_, queue)) => queue.push_back(Box::new(work)),
-            None => queues.turns.push_back((self.job.clone(), VecDeque::from([Box::new(work) as Work]))),
-        }
+        queues.push(&self.tenant, &self.job, Box::new(work));
         drop(queues);
         self.state.depth.inc();
         self.state.changed.notify_one();
@@ -86,16 +125,10 @@ impl JobPool {
 fn work(state: &State) {
     let mut queues = state.lock();
     loop {
-        if let Some((job, mut queue)) = queues.turns.pop_front() {
-            let next = queue.pop_front();
-            if !queue.is_empty() {
-                queues.turns.push_back((job, queue));
-            }
+        if let Some(next) = queues.pop() {
             drop(queues);
-            if let Some(next) = next {
-                state.depth.dec();
-                next();
-            }
+            state.depth.dec();
+            next();
             queues = state.lock();
         } else if queues.closed {
             return;
@@ -118,13 +151,13 @@ mod tests {
         let (done, order) = mpsc::channel();
         let (start, started) = mpsc::channel::<()>();
         // The only thread waits until everything is queued.
-        pool.of_job(&large).run(move || assert!(started.recv().is_err(), "nothing is sent"));
+        pool.of_job("ana", &large).run(move || assert!(started.recv().is_err(), "nothing is sent"));
         for n in 0..100 {
             let done = done.clone();
-            pool.of_job(&large).run(move || drop(done.send(format!("large {n}"))));
+            pool.of_job("ana", &large).run(move || drop(done.send(format!("large {n}"))));
         }
         let told = done.clone();
-        pool.of_job(&small).run(move || drop(told.send("small".to_owned())));
+        pool.of_job("ana", &small).run(move || drop(told.send("small".to_owned())));
         assert!(depth.get() >= 101, "at most the first has been begun");
         drop((start, done));
         let order: Vec<String> = order.iter().collect();
@@ -132,5 +165,26 @@ mod tests {
         assert_eq!(depth.get(), 0, "nothing waits any more");
         let place = order.iter().position(|what| what == "small");
         assert!(place.is_some_and(|place| place <= 1), "{place:?}");
+    }
+
+    #[test]
+    fn many_jobs_of_one_tenant_get_no_more_than_one_of_another() {
+        let pool = Pool::new(1, Gauge::default());
+        let (done, order) = mpsc::channel();
+        let (start, started) = mpsc::channel::<()>();
+        pool.of_job("greedy", &JobId::from_bytes([0; 8])).run(move || assert!(started.recv().is_err()));
+        let hand_in = |tenant: &'static str, job: u8, works: usize| {
+            for _ in 0..works {
+                let done = done.clone();
+                pool.of_job(tenant, &JobId::from_bytes([job; 8])).run(move || drop(done.send(tenant)));
+            }
+        };
+        (1..=64).for_each(|job| hand_in("greedy", job, 10));
+        hand_in("honest", 100, 10);
+        drop((start, done));
+        let order: Vec<&str> = order.iter().collect();
+        assert_eq!(order.len(), 650);
+        let last = order.iter().rposition(|tenant| *tenant == "honest").expect("all are done");
+        assert!(last <= 20, "every other turn is the honest tenant's: {last}");
     }
 }
