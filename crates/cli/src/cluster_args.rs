@@ -103,6 +103,9 @@ pub(crate) struct WorkerArgs {
     /// Memory for rows at rest; what does not fit goes to temporary files. Bytes, or with K, M, G.
     #[arg(long, value_name = "SIZE", env = "TENAZ_MEMORY", value_parser = size, default_value = "256M")]
     pub(crate) memory: usize,
+    /// Disk for temporary files, over all jobs. A worker that has used it up gives the work that needs more back.
+    #[arg(long, value_name = "SIZE", env = "TENAZ_SPOOL_LIMIT", value_parser = size, default_value = "64G")]
+    pub(crate) spool_limit: usize,
     /// How long a worker that was told to stop may finish what it has begun.
     #[arg(long, value_name = "TIME", env = "TENAZ_DRAIN", value_parser = duration, default_value = "20s")]
     pub(crate) drain: Duration,

@@ -7,7 +7,6 @@ mod common;
 mod access;
 mod any_bytes;
 mod encrypted;
-mod encrypted;
 mod jobs;
 mod streams;
 mod uploads;
