@@ -1,6 +1,6 @@
 //! Connections that have not shown yet whose they are.
 //!
-//! A stranger costs the buffer of one head and the time of [`Strangers::patience`]. When all places are taken the oldest stranger
+//! A stranger costs the buffer of one head and the time of `STRANGER_PATIENCE`. When all places are taken the oldest stranger
 //! gives up its place: a client with a token shows it in its first request, and then keeps its place.
 
 use std::collections::VecDeque;

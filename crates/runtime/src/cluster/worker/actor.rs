@@ -117,7 +117,7 @@ impl JobActor {
         }
         let Some(spec) = wait_for_spec(&shop, &card).await else { return Parting::Over };
         let engine = match planning::plan(&shop, &card, spec).await {
-            Planning::Done(engine) => Arc::new(engine),
+            Planning::Done(engine) => engine,
             Planning::StandsBack(reason) => return Parting::StoodBack(reason),
             Planning::Over => return Parting::Over,
         };

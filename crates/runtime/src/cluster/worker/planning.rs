@@ -14,7 +14,7 @@ use crate::limits::{PLAN_LISTEN, PLAN_NOTE};
 /// What became of the plan.
 pub(super) enum Planning {
     /// It is there.
-    Done(ClusterEngine),
+    Done(Arc<ClusterEngine>),
     /// This process cannot plan it, for this reason.
     StandsBack(String),
     /// The job has failed, or nobody wants it any more.
@@ -43,7 +43,7 @@ pub(super) async fn plan(shop: &Arc<Shop>, card: &JobCard, spec: Arc<JobSpec>) -
     let ended = is_noted(shop, card, Fact::PlanEnded { by }).await;
     tracing::debug!(job = %card.id, ended, "the job is planned");
     match planned {
-        Ok(Ok(engine)) => Planning::Done(engine),
+        Ok(Ok(engine)) => Planning::Done(Arc::new(engine)),
         Ok(Err(error)) if error.class() == FaultClass::Process => Planning::StandsBack(error.to_string()),
         Ok(Err(error)) => {
             super::act::fail(shop, &card.id, "plan", error.class(), error.to_string());

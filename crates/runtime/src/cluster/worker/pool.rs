@@ -51,8 +51,8 @@ struct Queues {
 }
 
 impl Queues {
-    fn push(&mut self, tenant: &String, job: &JobId, work: Work) {
-        self.turns.of(tenant).of(job).push_back(work);
+    fn push(&mut self, tenant: &str, job: &JobId, work: Work) {
+        self.turns.of(&tenant.to_owned()).of(job).push_back(work);
     }
 
     fn is_running(&self, tenant: &str) -> bool {
