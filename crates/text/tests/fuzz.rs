@@ -10,7 +10,14 @@ fn python_lists_are_read_or_refused() {
         let text = String::from_utf8_lossy(input);
         let found = python_list(&text)?;
         let quoted = |item: &str| {
-            format!("'{}'", item.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n").replace('\r', "\\r"))
+            format!(
+                "'{}'",
+                item.replace('\\', "\\\\")
+                    .replace('\'', "\\'")
+                    .replace('\n', "\\n")
+                    .replace('\r', "\\r")
+                    .replace('\0', "\\x00")
+            )
         };
         let written = format!("[{}]", found.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(", "));
         let again = python_list(&written);
