@@ -23,6 +23,7 @@ mod statements;
 mod stop;
 mod summary;
 mod supervision_args;
+mod transport_args;
 mod verdict;
 
 use std::process::ExitCode;

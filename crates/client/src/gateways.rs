@@ -20,6 +20,7 @@ use crate::Error;
 use crate::api::Problem;
 use crate::limits::{ANSWER, CONNECT, MAX_END_BYTES, MAX_GATEWAYS, NOT_FOUND_GRACE, STREAM_SILENCE, TICK};
 use crate::patience::{Trouble, Waits};
+use crate::transport::Transport;
 
 /// How to reach the gateways.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Settings {
     pub urls: Vec<String>,
     /// The token they ask for.
     pub token: Option<String>,
+    /// How sure it must be of them.
+    pub transport: Transport,
     /// How long none of them may be of use.
     pub patience: Duration,
     /// Requests at a time.
@@ -110,7 +113,9 @@ impl Gateways {
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let mut urls = Vec::new();
         for url in &settings.urls {
-            urls.push(checked(url)?);
+            let url = checked(url)?;
+            settings.transport.check_token(&url, settings.token.as_deref())?;
+            urls.push(url);
         }
         urls.dedup();
         let wrong = |why: &str| Error::Address { url: settings.urls.join(","), why: why.to_owned() };
@@ -124,6 +129,7 @@ impl Gateways {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
+            .tls_config(settings.transport.tls()?)
             .user_agent(concat!("tenaz/", env!("CARGO_PKG_VERSION")))
             .timeout_resolve(Some(CONNECT))
             .timeout_connect(Some(CONNECT))
@@ -286,6 +292,9 @@ impl Gateways {
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
                 Failed::Never(Error::Address { url: url.to_owned(), why: error.to_string() })
             }
+            error if is_distrust(url, &error) => {
+                Failed::Never(Error::Untrusted { url: url.to_owned(), why: plain(&error) })
+            }
             error => elsewhere(format!("{url} cannot be reached ({})", plain(&error))).into(),
         })?;
         if response.status().is_success() { Ok(response) } else { Err(refusal(url, ask, response)) }
@@ -368,6 +377,15 @@ fn class_of(status: StatusCode, problem: Option<&Problem>) -> FaultClass {
 
 fn elsewhere(why: String) -> Trouble {
     Trouble::Elsewhere { why, wait: None }
+}
+
+/// Whether somebody answered who is not believed. Asking again changes nothing.
+fn is_distrust(url: &str, error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::Rustls(_) | ureq::Error::Tls(_) => true,
+        ureq::Error::Io(error) => url.starts_with("https://") && error.kind() == std::io::ErrorKind::InvalidData,
+        _ => false,
+    }
 }
 
 /// ureq's error without its own first word.

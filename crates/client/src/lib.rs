@@ -28,6 +28,7 @@ mod patience;
 mod ranges;
 mod stream;
 mod submission_key;
+mod transport;
 mod upload;
 
 pub use compress::Compression;
@@ -39,4 +40,5 @@ pub use gateways::{Gateways, Settings};
 pub use ranges::Ranges;
 pub use stream::{End, Flow, read_end};
 pub use submission_key::random_key;
+pub use transport::Transport;
 pub use upload::{UploadOptions, Wanted};

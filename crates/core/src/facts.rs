@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::digest_store::DigestStore;
-use crate::{Attempt, ChunkDigest, Error, IntervalSet, Promise, QueueSilence, Source, TableId, Witness};
+use crate::{Attempt, ChunkDigest, Error, IntervalSet, MemberId, Promise, QueueSilence, Source, TableId, Witness};
 
 /// A fact about a job. Facts may be repeated and may come in any order, except that the first closing of a table counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +55,16 @@ pub enum Fact {
     Exonerated {
         /// What.
         source: Source,
+    },
+    /// Somebody is about to plan the job.
+    PlanBegun {
+        /// Who.
+        by: MemberId,
+    },
+    /// It has planned the job, or found that it cannot be planned.
+    PlanEnded {
+        /// Who.
+        by: MemberId,
     },
     /// The broker has lost these chunks: they are to be sent again.
     Lost {
@@ -119,6 +129,8 @@ pub struct JobFacts {
     closed: BTreeMap<TableId, ClosedTable>,
     files: BTreeMap<(TableId, u32), UploadedFile>,
     attempts: BTreeMap<Source, BTreeSet<Attempt>>,
+    /// Who has begun to plan the job, and has not ended yet.
+    planning: BTreeSet<MemberId>,
     /// Work queues that were waited for in vain, by wave.
     silent: BTreeMap<u16, QueueSilence>,
     next_offset: u64,
@@ -152,6 +164,12 @@ impl JobFacts {
             }
             Fact::Exonerated { source } => {
                 self.attempts.remove(source);
+            }
+            Fact::PlanBegun { by } => {
+                self.planning.insert(*by);
+            }
+            Fact::PlanEnded { by } => {
+                self.planning.remove(by);
             }
             Fact::Lost { table, chunks } => {
                 let uploaded = self.uploaded.entry(*table).or_default();
@@ -195,6 +213,11 @@ impl JobFacts {
             Some(before) if before != digest => Err(Error::ChunkChanged { table, number, before, now: digest }),
             _ => Ok(()),
         }
+    }
+
+    /// How many have begun to plan the job and died, or left, before they ended.
+    pub fn planners_lost(&self, is_alive: impl Fn(MemberId) -> bool) -> usize {
+        self.planning.iter().filter(|&&member| !is_alive(member)).count()
     }
 
     /// For how long the work queue of a wave was waited for in vain.
@@ -315,6 +338,17 @@ mod tests {
         assert_eq!(facts.apply(2, &Fact::QueueCleared { wave: 3, round: 1 }), Ok(true));
         assert_eq!(facts.apply(3, &silent(1, 0, 9000)), Ok(true));
         assert!(facts.queue_silence(3).is_empty());
+    }
+
+    #[test]
+    fn a_plan_that_was_begun_without_an_end_is_remembered_of_those_who_are_gone() {
+        let mut facts = JobFacts::default();
+        for (offset, member) in [1, 2, 3].into_iter().enumerate() {
+            assert_eq!(facts.apply(offset as u64, &Fact::PlanBegun { by: MemberId(member) }), Ok(true));
+        }
+        assert_eq!(facts.apply(3, &Fact::PlanEnded { by: MemberId(2) }), Ok(true));
+        assert_eq!(facts.planners_lost(|_| false), 2);
+        assert_eq!(facts.planners_lost(|member| member == MemberId(3)), 1);
     }
 
     #[test]

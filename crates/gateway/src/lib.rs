@@ -7,7 +7,7 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | `server`, `timed_io` | connections, and the clients that never finish anything |
+//! | `server`, `strangers`, `timed_io`, `certificates` | connections, HTTPS, and the clients that never say or finish anything |
 //! | `routes` | the table of routes; `openapi.json` says the same |
 //! | `about`, `requests`, `status` | health, metrics, and what they count |
 //! | `jobs`, `admission`, `state` | creating, listing, watching, cancelling |
@@ -22,6 +22,7 @@ mod admission;
 mod app;
 mod auth;
 mod body;
+mod certificates;
 mod chunks;
 mod cutting;
 mod digests;
@@ -29,6 +30,7 @@ mod encoding;
 mod error;
 mod error_record;
 mod events;
+mod file_stamp;
 mod files;
 mod finish;
 mod gateway;
@@ -52,6 +54,7 @@ mod server;
 mod settings;
 mod state;
 mod status;
+mod strangers;
 mod stream;
 mod stuck;
 mod text;
@@ -59,6 +62,7 @@ mod timed_io;
 mod token_guard;
 mod tokens;
 
+pub use certificates::TlsFiles;
 pub use error::Error;
 pub use gateway::Gateway;
 pub use settings::{GatewaySettings, Limits};

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use tenaz_core::ProcessRole;
-use tenaz_gateway::{Gateway, GatewaySettings, Limits};
+use tenaz_gateway::{Gateway, GatewaySettings, Limits, TlsFiles};
 
 use crate::cluster_args::GatewayArgs;
 use crate::process;
@@ -16,20 +16,25 @@ pub(crate) fn gateway(args: &GatewayArgs, screen: &Screen) -> Result<()> {
             limits,
             url: args.url.clone(),
             tokens_file: args.tokens.clone(),
+            tls: tls_files(args),
             patience: process::patience(&args.broker),
             ..GatewaySettings::new(args.listen)
         };
         settings.check().map_err(|error| crate::outcome::Usage(error.to_string()))?;
-        // It answers questions about itself where it listens.
-        let vitals = process::vitals(&args.vitals, ProcessRole::Gateway, None).await?;
+        // It answers questions about itself where it listens, too; who watches over it has a place of its own.
+        let vitals = process::vitals(&args.vitals, ProcessRole::Gateway, args.http.http).await?;
         let settings = GatewaySettings { vitals: Some(vitals), ..settings };
         let link = process::link(&args.broker, "gateway").await?;
         let gateway = Gateway::start(link.clone(), settings).await?;
-        let url = args.url.clone().unwrap_or_else(|| format!("http://{}", gateway.local_addr()));
-        tracing::info!(url, "listening");
+        tracing::info!(url = gateway.url(), "listening");
         stop.cancelled().await;
         gateway.shutdown(args.drain).await;
         link.close().await;
         Ok(())
     })
+}
+
+fn tls_files(args: &GatewayArgs) -> Option<TlsFiles> {
+    let (certificate, key) = (args.tls_cert.clone()?, args.tls_key.clone()?);
+    Some(TlsFiles { certificate, key })
 }

@@ -5,6 +5,8 @@
 mod common;
 
 mod access;
+mod any_bytes;
+mod encrypted;
 mod jobs;
 mod streams;
 mod uploads;

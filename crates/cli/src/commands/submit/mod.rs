@@ -34,6 +34,7 @@ use crate::row_stream::RowStream;
 use crate::screen::Screen;
 use crate::secrets;
 use crate::stop;
+use crate::transport_args::TransportArgs;
 use crate::verdict::Verdict;
 
 use super::run::tell_repairs;
@@ -71,6 +72,7 @@ fn gateways(args: &SubmitArgs) -> Result<Arc<Gateways>> {
     Ok(Arc::new(Gateways::new(Settings {
         urls: args.gateway.clone(),
         token: secrets::token(args.token.as_deref(), args.token_file.as_deref())?,
+        transport: args.transport.transport(),
         patience: args.patience,
         parallel: usize::from(args.parallel),
         stop: stop::on_signal()?,
@@ -111,6 +113,7 @@ impl Default for SubmitArgs {
             output: OutputArgs::usual(),
             token: None,
             token_file: None,
+            transport: TransportArgs::default(),
             strict: false,
             compress: None,
             parallel: limits::DEFAULT_PARALLEL as u16,

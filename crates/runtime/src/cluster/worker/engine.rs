@@ -41,6 +41,7 @@ impl ClusterEngine {
         given_up: BTreeSet<StageId>,
     ) -> Result<Self, Error> {
         let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
+        shop.settings.faults.before_plan(&workload.name);
         let plan = JobPlan::new(&workload)?;
         let settings = &shop.settings;
         let resources = Resources {

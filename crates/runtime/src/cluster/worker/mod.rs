@@ -17,6 +17,7 @@ mod chunk;
 mod engine;
 mod fault;
 mod isolation;
+mod planning;
 mod pool;
 mod reading;
 #[cfg(test)]
@@ -51,6 +52,8 @@ pub struct WorkerSettings {
     pub threads: usize,
     /// Bytes of rows that may rest in memory, over all jobs.
     pub memory_bytes: usize,
+    /// Bytes of temporary files, over all jobs.
+    pub spool_limit_bytes: u64,
     /// Where temporary files go.
     pub temp_dir: PathBuf,
     /// How long a worker that was told to stop may finish what it has begun.
@@ -68,6 +71,7 @@ impl Default for WorkerSettings {
         Self {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: limits::DEFAULT_MEMORY_BYTES,
+            spool_limit_bytes: limits::DEFAULT_SPOOL_BYTES,
             temp_dir: std::env::temp_dir(),
             drain: Duration::from_secs(20),
             patience: Patience::default(),
@@ -136,7 +140,11 @@ impl Worker {
         let shop = Arc::new(Shop {
             pool: Pool::new(settings.threads, metrics.queue_depth.clone()),
             room: SharedRoom::default(),
-            budget: Budget::new(settings.memory_bytes, settings.temp_dir.clone()),
+            budget: Budget::with_disk_limit(
+                settings.memory_bytes,
+                settings.spool_limit_bytes,
+                settings.temp_dir.clone(),
+            ),
             link,
             book,
             membership,
