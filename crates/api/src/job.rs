@@ -74,10 +74,13 @@ pub struct CreatedJob {
     /// Its id: 16 hexadecimal digits.
     pub job: String,
     /// The workload's name.
+    #[serde(default)]
     pub workload: String,
     /// Its state.
+    #[serde(default)]
     pub state: JobState,
     /// How many partitions it has.
+    #[serde(default)]
     pub partitions: u16,
     /// Bytes of a chunk.
     pub chunk_bytes: u64,
@@ -112,10 +115,11 @@ pub struct Column {
 }
 
 /// The state of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
     /// Chunks are still missing.
+    #[default]
     Uploading,
     /// All chunks are there.
     Processing,

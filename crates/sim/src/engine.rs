@@ -1,7 +1,7 @@
 //! The rows of a simulated job: a [`RowEngine`] that computes with rows of two numbers, and tells what it saw.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tenaz_core::{
     Classified, ClosedTable, DoneSummary, EdgeSums, End, Error, FailedStages, FaultClass, Imbalance, Ledger, Lineage,
-    Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId,
+    Log, LogPart, Partition, QueryEnded, QueryId, RowEngine, Source, StageId, TableId,
 };
 
 use crate::broker::ChunkCopy;
@@ -60,6 +60,8 @@ impl Classified for StepError {
 pub(crate) enum Finding {
     /// A rule was broken.
     Broken(String),
+    /// A query was answered with the rows of these results.
+    Answered(QueryId, LogState),
     /// The job was concluded with these results.
     Concluded(LogState),
 }
@@ -132,7 +134,12 @@ impl SimEngine {
     }
 
     /// The records of the results against those that the tables were closed with.
-    fn balance(&self, results: &LogState, closed: &BTreeMap<TableId, ClosedTable>) -> Result<(), StepError> {
+    fn balance(
+        &self,
+        results: &LogState,
+        closed: &BTreeMap<TableId, ClosedTable>,
+        complete: &BTreeSet<TableId>,
+    ) -> Result<(), StepError> {
         let tables = self.scenario.topology.tables();
         let mut ledger = Ledger::new(tables);
         for (source, records) in results.accounts() {
@@ -140,11 +147,12 @@ impl SimEngine {
                 ledger.decoded(usize::from(table.0), records, 0);
             }
         }
-        for table in (0..tables as u16).map(TableId) {
+        for &table in complete {
             let records = closed.get(&table).and_then(|closed| closed.records).ok_or(StepError::NotClosed(table))?;
             ledger.read(usize::from(table.0), records);
+            ledger.check_table(usize::from(table.0)).map_err(StepError::Imbalance)?;
         }
-        ledger.check().map_err(StepError::Imbalance)
+        Ok(())
     }
 
     fn task_rows(
@@ -265,21 +273,45 @@ impl RowEngine for SimEngine {
         self.run_over(task, Some(sources), &rows).map(Some)
     }
 
-    fn make_answer(&self, _rows: &LogRows, _query: QueryId) -> Result<(), StepError> {
-        Ok(())
+    /// The rows stay: the conclusion is checked against all of them.
+    fn make_answer(
+        &self,
+        rows: &LogRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, StepError> {
+        let results = rows.borrow();
+        let topology = &self.scenario.topology;
+        let lineage = results.lineage().check_query(topology, query).map_err(StepError::Contradiction);
+        let balanced = self.balance(&results, closed, &topology.tables_of(query));
+        let is_checked = self.mutation != Mutation::NoLineage;
+        if is_checked && self.scenario.changed.is_some() {
+            lineage?;
+            balanced?;
+            self.findings.borrow_mut().push(Finding::Answered(query, results.clone()));
+        } else {
+            // Every chunk came in one version: the oracle judges first, so that it is seen what a mistake would lead to.
+            self.findings.borrow_mut().push(Finding::Answered(query, results.clone()));
+            if is_checked {
+                lineage?;
+            }
+            balanced?;
+        }
+        Ok(QueryEnded { outcome: self.scenario.outcome(&results, query), at_ms: self.turn })
     }
 
     /// The results are taken out of the log: they can be had once.
     fn conclude(&self, rows: &LogRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<End, StepError> {
         let results = rows.take();
+        let tables = (0..self.scenario.topology.tables() as u16).map(TableId).collect();
         let lineage = results.lineage().check(&self.scenario.topology).map_err(StepError::Contradiction);
         if self.mutation != Mutation::NoLineage && self.scenario.changed.is_some() {
             lineage?;
-            self.balance(&results, closed)?;
+            self.balance(&results, closed, &tables)?;
             self.findings.borrow_mut().push(Finding::Concluded(results));
         } else {
             // Every chunk came in one version: the oracle judges first, so that it is seen what a mistake would lead to.
-            let balanced = self.balance(&results, closed);
+            let balanced = self.balance(&results, closed, &tables);
             self.findings.borrow_mut().push(Finding::Concluded(results));
             if self.mutation != Mutation::NoLineage {
                 lineage?;

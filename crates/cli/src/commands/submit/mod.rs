@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use tenaz_client::api::{Results, State};
+use tenaz_client::api::{JobState, Results};
 use tenaz_client::{Compression, Error, Gateways, Settings, Submission, Until, UploadOptions, limits};
 use tenaz_core::{TableLedger, WorkloadText};
 use tenaz_engine::{EdgeInput, PlannedQuery, Workload};
@@ -220,7 +220,7 @@ fn follow(
             None => Ok(()),
         }
     })?;
-    Ok(done.filter(|job| job.state == State::Done).and_then(|job| job.results.clone()))
+    Ok(done.filter(|job| job.state == JobState::Done).and_then(|job| job.results.clone()))
 }
 
 /// The account of every table, as `tenaz run` gives it.
