@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tenaz_core::{FailedQuery, FaultClass, FileEntry, WorkloadText};
+use tenaz_core::{Classified, End, FailedQuery, FaultClass, FileEntry, ProblemCode, WorkloadText};
 
 use crate::schema;
 use crate::stage::{PartitionOwner, Stage};
@@ -427,4 +427,87 @@ pub struct Job {
     /// When it is done.
     #[serde(default)]
     pub results: Option<Results>,
+}
+
+impl JobState {
+    /// The state of a job that has ended.
+    pub fn of_end(end: &End) -> Self {
+        match end {
+            End::Done(_) => Self::Done,
+            End::Failed { .. } => Self::Failed,
+            End::Cancelled => Self::Cancelled,
+            End::Expired => Self::Expired,
+        }
+    }
+}
+
+impl ErrorRecord {
+    /// An error that says nothing of how a job ended.
+    pub fn new(code: impl Into<String>, class: FaultClass, text: impl Into<String>) -> Self {
+        Self { code: code.into(), text: text.into(), class, state: None }
+    }
+
+    /// A fault of tenaz.
+    pub fn internal(text: impl Into<String>) -> Self {
+        Self::new("internal", FaultClass::Bug, text)
+    }
+
+    /// Something that a gateway could not do.
+    pub fn of_error(error: &(impl Classified + std::error::Error)) -> Self {
+        Self::new("internal", error.class(), error.to_string())
+    }
+
+    /// The job is no more.
+    pub fn gone() -> Self {
+        Self::new("gone", FaultClass::Query, "the job was removed")
+    }
+
+    /// Why a stream is cut short.
+    pub fn shutting_down() -> Self {
+        Self::new("shutting_down", FaultClass::Process, "this gateway is shutting down: ask another one")
+    }
+
+    /// Why a job that has ended has no answers.
+    pub fn of_end(end: &End) -> Option<Self> {
+        let record = match end {
+            End::Done(_) => return None,
+            End::Failed { code, reason, class } => Self::new(code, *class, reason.as_str()),
+            // Somebody asked for it.
+            End::Cancelled => Self::new("cancelled", FaultClass::Query, "the job was cancelled"),
+            // The upload is not what was promised.
+            End::Expired => {
+                let text = "the job expired: no client went on with its upload";
+                Self::new("expired", FaultClass::Data, text)
+            }
+        };
+        Some(Self { state: Some(JobState::of_end(end)), ..record })
+    }
+
+    /// Why a question of a job that is done has no answer.
+    pub fn of_question(failed: &FailedQuery) -> Self {
+        let text = format!("{}: {}", failed.name, failed.text);
+        Self { state: Some(JobState::Done), ..Self::new(ProblemCode::QueryFailed.name(), failed.class, text) }
+    }
+
+    /// As a JSON object.
+    pub fn value(&self) -> serde_json::Value {
+        serde_json::to_value(self).expect("an error is plain data")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_job_can_be_told_from_the_trouble_of_a_gateway() {
+        let end = End::Failed { code: "no_disk".to_owned(), reason: "full".into(), class: FaultClass::Process };
+        let record = ErrorRecord::of_end(&end).expect("an error");
+        assert_eq!(record.value(), json!({"code": "no_disk", "text": "full", "class": "process", "state": "failed"}));
+        let own = ErrorRecord::shutting_down().value();
+        assert_eq!((&own["class"], own.get("state")), (&json!("process"), None));
+        assert_eq!(ErrorRecord::of_end(&End::Done(Default::default())), None);
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 
 /// A limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +14,7 @@ pub struct NamedLimit {
     /// For whom or what it holds: the cluster, a tenant, a tenant at one gateway, or a job.
     pub of: String,
     /// How much; times in seconds.
-    pub value: f64,
+    pub value: Number,
 }
 
 /// What is limited, and how much of it a tenant uses.

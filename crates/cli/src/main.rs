@@ -6,6 +6,7 @@ mod cluster_args;
 mod commands;
 mod config;
 mod copies;
+mod delivery;
 mod fetch;
 mod hand_out;
 mod out_dir;

@@ -29,6 +29,8 @@ struct QuerySummary<'a> {
     rows: u64,
     fingerprint: &'a str,
     ordered: bool,
+    /// When the answer became final.
+    final_at: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -54,7 +56,12 @@ impl Summary {
     pub(crate) fn new(job: &str, workload: &Workload, outcome: &Outcome) -> anyhow::Result<Self> {
         let mut queries = serde_json::Map::new();
         for answer in &outcome.answers {
-            let summary = QuerySummary { rows: answer.rows, fingerprint: &answer.fingerprint, ordered: answer.ordered };
+            let summary = QuerySummary {
+                rows: answer.rows,
+                fingerprint: &answer.fingerprint,
+                ordered: answer.ordered,
+                final_at: tenaz_words::rfc3339(answer.final_at_ms),
+            };
             queries.insert(answer.name.clone(), serde_json::to_value(summary)?);
         }
         let mut failed = serde_json::Map::new();

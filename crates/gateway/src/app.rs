@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tenaz_api::JobState;
 use tenaz_cluster::{Book, Control, JobSpec, Link, Membership, ResultEnd, build_id};
 use tenaz_core::{End, Fact, JobCard, JobId, TableId};
 use tenaz_runtime::Budget;
@@ -18,7 +19,6 @@ use crate::problem::{Code, Problem};
 use crate::receipts::Receipts;
 use crate::request_rate::RequestRate;
 use crate::server::Ending;
-use crate::state::end_name;
 use crate::stuck::Stuck;
 use crate::tokens::Tokens;
 use crate::{GatewaySettings, Limits};
@@ -287,7 +287,7 @@ pub(crate) fn gone(job: &JobId) -> Problem {
 pub(crate) fn ended(job: &JobId, end: &End) -> Problem {
     let text = match end {
         End::Failed { reason, .. } => format!("job {job} has failed: {reason}"),
-        end => format!("job {job} is {}: create another", end_name(end)),
+        end => format!("job {job} is {}: create another", JobState::of_end(end).as_str()),
     };
-    Problem::new(Code::AlreadyEnded, text).with("state", end_name(end))
+    Problem::new(Code::AlreadyEnded, text).with("state", JobState::of_end(end).as_str())
 }

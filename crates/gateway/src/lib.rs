@@ -27,7 +27,6 @@ mod cutting;
 mod digests;
 mod encoding;
 mod error;
-mod error_record;
 mod events;
 mod files;
 mod finish;

@@ -16,7 +16,7 @@ use tenaz_runtime::{Spool, reject_schema};
 
 use crate::app::{Job, Shared};
 use crate::auth::Tenant;
-use crate::error_record::ErrorRecord;
+use tenaz_api::ErrorRecord;
 use crate::problem::Problem;
 use crate::results::{keep_results, send_rows};
 use crate::results_log::{Follower, News, Wanted};

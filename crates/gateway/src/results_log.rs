@@ -12,7 +12,7 @@ use tenaz_rabbit::{Backoff, Offset, StreamReader};
 use tenaz_runtime::cluster::{ResultEvent, ResultsFold};
 
 use crate::app::{App, FoundEnd, Job};
-use crate::error_record::ErrorRecord;
+use tenaz_api::ErrorRecord;
 use crate::limits::{END_HINT_WAIT, RESULTS_PREFETCH};
 
 /// A reader of a job's results log.

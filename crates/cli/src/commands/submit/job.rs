@@ -6,7 +6,7 @@ use anyhow::Result;
 use indicatif::HumanBytes;
 use tenaz_client::api::{FileEntry, Job, JobState, NewJob, Results};
 use tenaz_client::{
-    Error, Gateways, SourceFile, TableFiles, Wanted, check_headers, check_manifest, manifest, random_key,
+    Error, Gateways, SourceFile, TableFiles, Wanted, check_headers, check_job, check_manifest, manifest, random_key,
 };
 use tenaz_core::WorkloadText;
 use tenaz_engine::{JobPlan, Workload};
