@@ -8,8 +8,8 @@ use anyhow::Result;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::arrow::record_batch::RecordBatch;
-use tenaz_core::QueryId;
 use tenaz_client::{End, Error, Flow, Gateways, read_end};
+use tenaz_core::QueryId;
 use tenaz_engine::{EdgeInput, PlannedQuery};
 use tenaz_runtime::{Answer, RowCounts, Spool, SpooledRows, Workspace, reject_schema};
 

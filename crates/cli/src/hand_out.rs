@@ -228,13 +228,7 @@ impl HandOut<'_> {
 }
 
 /// Shows an answer on standard output.
-pub(crate) fn show_answer(
-    answer: &Answer,
-    format: Format,
-    rows: u64,
-    is_first: bool,
-    elapsed: Duration,
-) -> Result<()> {
+pub(crate) fn show_answer(answer: &Answer, format: Format, rows: u64, is_first: bool, elapsed: Duration) -> Result<()> {
     let limit = (rows > 0).then_some(rows);
     let mut out = BufWriter::new(stdout());
     let title = if answer.title.is_empty() { &answer.name } else { &answer.title };

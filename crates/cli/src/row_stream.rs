@@ -126,7 +126,9 @@ impl RowStream {
 
     /// A question is final: of several, its ordered rows and its end are written. False as above.
     pub(crate) fn question_final(&self, query: QueryId, answer: &Answer) -> bool {
-        let Some(question) = self.questions.get(usize::from(query.0)).filter(|_| self.has_several()) else { return true };
+        let Some(question) = self.questions.get(usize::from(query.0)).filter(|_| self.has_several()) else {
+            return true;
+        };
         let mut state = self.state();
         if state.error.is_none() {
             state.error = Self::write_end(&mut state, question, answer).err();

@@ -35,7 +35,7 @@ pub use files::{check_headers, check_manifest, manifest};
 pub use follow::{Glance, Submission, Until, check_job};
 pub use gateways::{Gateways, Settings};
 pub use random::random_key;
+pub use stream::{End, Flow, read_end};
 pub use tenaz_api as api;
 pub use tenaz_api::Ranges;
-pub use stream::{End, Flow, read_end};
 pub use upload::{UploadOptions, Wanted};

@@ -58,10 +58,8 @@ mod tests {
 
     #[test]
     fn ends_agree_if_their_answers_do() {
-        let answered = |rows, at_ms| QueryEnded {
-            outcome: QueryOutcome::Answered { rows, fingerprint: "f".to_owned() },
-            at_ms,
-        };
+        let answered =
+            |rows, at_ms| QueryEnded { outcome: QueryOutcome::Answered { rows, fingerprint: "f".to_owned() }, at_ms };
         let failed = |text: &str| QueryEnded {
             outcome: QueryOutcome::Failed { class: FaultClass::Query, text: text.into() },
             at_ms: 0,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tenaz_core::{
     ChunkDigest, Classified, ClosedTable, Effect, Fact, FaultClass, Finished, Header, Input, JobDriver, JobFacts,
-    Lineage, Log, LogPart, MemberId, Partition, Promise, QueryEnded, QueryId, QueryOutcome, Route, RowEngine, Source, StageId, StageShape, Step,
-    TableId, Tag, TaskSet, Topology,
+    Lineage, Log, LogPart, MemberId, Partition, Promise, QueryEnded, QueryId, QueryOutcome, Route, RowEngine, Source,
+    StageId, StageShape, Step, TableId, Tag, TaskSet, Topology,
 };
 
 const TABLE: TableId = TableId(0);

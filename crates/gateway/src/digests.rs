@@ -25,9 +25,7 @@ pub(crate) async fn digests(
     app.touch(job.id());
     app.settled(job.id()).await;
     let numbers = from..from.saturating_add(DIGESTS_PER_PAGE);
-    let digests = app.book.view(job.id(), |view| {
-        numbers.map(|number| view.facts.digest(table, number)).collect()
-    });
+    let digests = app.book.view(job.id(), |view| numbers.map(|number| view.facts.digest(table, number)).collect());
     let digests = digests.ok_or_else(|| gone(job.id()))?;
     Ok(Json(Digests { table: job.planned.table_name(table).to_owned(), from, digests }))
 }

@@ -188,7 +188,8 @@ mod tests {
         assert_eq!(all.matches("event: table").count(), 2);
         assert_eq!(all.matches("event: progress\ndata: ").count(), 1);
         let more = String::from_utf8(news(Some(&snapshot(3, 1)), &snapshot(4, 2))).unwrap();
-        let table = "{\"name\":\"a\",\"chunks_received\":2,\"closed\":false,\"chunks\":null,\"records\":null,\"bytes\":null}";
+        let table =
+            "{\"name\":\"a\",\"chunks_received\":2,\"closed\":false,\"chunks\":null,\"records\":null,\"bytes\":null}";
         assert_eq!(more, format!("event: table\nid: 4\ndata: {table}\n\n"));
         assert!(news(Some(&snapshot(4, 2)), &snapshot(4, 2)).is_empty());
     }

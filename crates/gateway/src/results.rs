@@ -15,12 +15,12 @@ use tenaz_runtime::plain_schema;
 
 use crate::app::{FoundEnd, Job, Shared};
 use crate::auth::Tenant;
-use tenaz_api::ErrorRecord;
 use crate::limits::{STREAM_ROWS, TOUCH_EVERY};
 use crate::problem::{Code, Problem};
 use crate::results_log::{Follower, News, Wanted, is_done, read_end};
 use crate::row_stream::{RowStream, StreamFormat};
 use crate::stream::{self, Out};
+use tenaz_api::ErrorRecord;
 
 /// `GET /v1/jobs/{job}/results/{query}`
 pub(crate) async fn results(

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tenaz_runtime::format::csv::CsvWriter;
 use tenaz_runtime::format::{Format, RowWriter};
 
-use tenaz_api::ErrorRecord;
 use crate::plans::columns;
 use crate::problem::{Code, Problem};
+use tenaz_api::ErrorRecord;
 
 /// The formats of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -195,7 +195,7 @@ pub(crate) async fn describe(app: &App, job: &Job) -> Result<JobDocument, Proble
             Some(read) => read_table(read),
             None => table(job, view, id),
         });
-                let error = view.end.as_ref().and_then(ErrorRecord::of_end);
+        let error = view.end.as_ref().and_then(ErrorRecord::of_end);
         let name = |table| job.planned.table_name(table).to_owned();
         let problem = view.problem.as_ref().map(|problem| contradiction(problem, name));
         let error = error.or(problem);

@@ -83,8 +83,7 @@ impl Operation {
 
     fn streams_rows(self, text: &str) -> Self {
         let formats = json!({"type": "string", "enum": ["ndjson", "csv", "json", "arrow"]});
-        let kinds =
-            ["application/x-ndjson", "text/csv", "application/json", "application/vnd.apache.arrow.stream"];
+        let kinds = ["application/x-ndjson", "text/csv", "application/json", "application/vnd.apache.arrow.stream"];
         let content: serde_json::Map<String, Value> =
             kinds.iter().map(|kind| ((*kind).to_owned(), json!({"schema": {"type": "string"}}))).collect();
         self.query("format", "Instead of Accept.", formats).answers("200", text, Value::Object(content))

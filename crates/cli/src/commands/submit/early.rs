@@ -65,7 +65,8 @@ impl<'a> EarlyAnswers<'a> {
             }
         }
         // Why one could not be fetched may be that it has failed: that is told in the end.
-        let come: Vec<usize> = self.begun.iter().filter(|(_, fetch)| fetch.has_succeeded()).map(|(at, _)| *at).collect();
+        let come: Vec<usize> =
+            self.begun.iter().filter(|(_, fetch)| fetch.has_succeeded()).map(|(at, _)| *at).collect();
         for index in come {
             if let Some(fetch) = self.begun.remove(&index) {
                 let answer = fetch.wait(&self.fetcher.gateways)?;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tenaz_cluster::{JobSpec, QueryEnd, ResultEnd, TableEnd};
-use tenaz_core::{ClosedTable, JobId, Lineage, Log, LogPart, Partition, QueryEnded, QueryId, RowEngine, Source, StageId, TableId};
+use tenaz_core::{
+    ClosedTable, JobId, Lineage, Log, LogPart, Partition, QueryEnded, QueryId, RowEngine, Source, StageId, TableId,
+};
 use tenaz_engine::{JobPlan, Workload};
 use tenaz_vitals::WorkerMetrics;
 use tokio::sync::OwnedSemaphorePermit;
