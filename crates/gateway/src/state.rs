@@ -234,13 +234,14 @@ fn contradiction(problem: &ControlProblem, name: impl Fn(TableId) -> String) -> 
 
 /// The results of a job that is done.
 pub(crate) fn results(job: &Job, view: &JobView, end: &ResultEnd) -> Results {
-    let told = |name: &str| questions(job, view, Some(end)).into_iter().find(|question| question.name == name);
+    let all = questions(job, view, Some(end));
+    let told = |name: &str| all.iter().find(|question| question.name == name);
     let query = |query: &tenaz_cluster::QueryEnd| QuestionEnd {
         name: query.name.clone(),
         rows: query.rows,
         fingerprint: query.fingerprint.clone(),
         ordered: query.ordered,
-        final_at: told(&query.name).and_then(|question| question.final_at),
+        final_at: told(&query.name).and_then(|question| question.final_at.clone()),
     };
     let table = |table: &TableEnd| tenaz_api::TableEnd {
         name: table.name.clone(),
