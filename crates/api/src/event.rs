@@ -139,3 +139,25 @@ pub struct ClusterEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
 }
+
+impl ClusterEvent {
+    /// An event of which nothing is known yet but what it is, and when it was.
+    pub fn new(kind: ClusterEventKind, at_unix_ms: u64) -> Self {
+        Self {
+            at: tenaz_words::rfc3339(at_unix_ms),
+            kind,
+            name: None,
+            role: None,
+            life: None,
+            cause: None,
+            by: None,
+            job: None,
+            partitions: Vec::new(),
+            count: None,
+            term: None,
+            question: None,
+            rows: None,
+            fingerprint: None,
+        }
+    }
+}

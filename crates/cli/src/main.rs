@@ -22,6 +22,7 @@ mod statements;
 mod stop;
 mod summary;
 mod supervision_args;
+mod supervisors;
 mod verdict;
 
 use std::process::ExitCode;

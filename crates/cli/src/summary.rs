@@ -56,11 +56,7 @@ impl Summary {
     pub(crate) fn new(job: &str, workload: &Workload, outcome: &Outcome) -> anyhow::Result<Self> {
         let mut queries = serde_json::Map::new();
         for answer in &outcome.answers {
-            let summary = QuerySummary {
-                rows: answer.rows,
-                fingerprint: &answer.fingerprint,
-                ordered: answer.ordered,
-            };
+            let summary = QuerySummary { rows: answer.rows, fingerprint: &answer.fingerprint, ordered: answer.ordered };
             queries.insert(answer.name.clone(), serde_json::to_value(summary)?);
         }
         let time = |answer: &Answer| tenaz_words::rfc3339(answer.final_at_ms).into();

@@ -102,8 +102,11 @@ fn happened(line: &Value) -> Option<ClusterEvent> {
         "started" => Kind::Started,
         "ended" => Kind::Ended,
         "killed" => Kind::Killed,
-        "paused" => Kind::Paused,
-        "resumed" => Kind::Resumed,
+        "struck" => match line["action"].as_str()? {
+            "pause" => Kind::Paused,
+            "resume" => Kind::Resumed,
+            _ => Kind::Killed,
+        },
         "given_up" => Kind::GivenUp,
         "elected" => Kind::Elected,
         "stepped_down" => Kind::SteppedDown,
@@ -136,6 +139,9 @@ mod tests {
         assert_eq!((event.kind, event.at.as_str()), (Kind::Killed, "2026-01-01T00:00:00.000Z"));
         assert_eq!((event.name.as_deref(), event.role.as_deref()), (Some("worker-2"), Some("worker")));
         assert_eq!((event.life, event.cause.as_deref()), (Some(3), Some("chaos")));
+        let struck = json!({"at": "t", "event": "struck", "action": "pause", "name": "worker-1", "incarnation": 1,
+            "because": "tenaz chaos"});
+        assert_eq!(happened(&struck).map(|event| event.kind), Some(Kind::Paused));
         let elected = happened(&json!({"at": "t", "event": "elected", "supervisor": 2, "term": {"round": 7}}));
         let elected = elected.expect("an event");
         assert_eq!((elected.name.as_deref(), elected.term), (Some("supervisor-2"), Some(7)));

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tenaz_api::{ClusterEvent, ClusterEventKind as Kind};
 use tenaz_cluster::{Beat, EventLog, JobView, Role};
 use tenaz_core::{End, JobId, MemberId, Partition, QueryOutcome};
+use tenaz_engine::Workload;
 use tenaz_words::unix_ms;
 
 use crate::app::{App, Shared};
@@ -76,8 +77,9 @@ type Events = Vec<(String, ClusterEvent)>;
 impl Observed {
     fn compare(&mut self, app: &App) -> Events {
         let mut events = Vec::new();
+        let seen = app.membership.seen().into_iter().map(|seen| seen.beat);
         let now: BTreeMap<MemberId, Beat> =
-            app.membership.seen().into_iter().map(|seen| (seen.beat.member, seen.beat)).collect();
+            seen.chain([app.membership.own_beat()]).map(|beat| (beat.member, beat)).collect();
         self.compare_members(&now, |member| app.membership.has_left(member), &mut events);
         self.compare_owners(&now, &mut events);
         self.members = now;
@@ -162,11 +164,11 @@ impl Observed {
         }
         let ends = view.facts.query_ends().count();
         if before.is_none_or(|before| before.ends < ends) {
+            let names = names_of(view);
             for (query, end) in view.facts.query_ends() {
                 if let QueryOutcome::Answered { rows, fingerprint } = &end.outcome {
-                    // Its name is known to whoever has planned the job; its place tells it as well.
                     let event = ClusterEvent {
-                        question: Some(format!("{}", query.0 + 1)),
+                        question: names.get(usize::from(query.0)).cloned(),
                         rows: Some(*rows),
                         fingerprint: Some(fingerprint.clone()),
                         ..of(Kind::QuestionFinal, end.at_ms)
@@ -186,6 +188,15 @@ impl Observed {
         }
         JobSeen { has_ended: view.end.is_some(), ends }
     }
+}
+
+/// The names of a job's questions, in the order asked.
+fn names_of(view: &JobView) -> Vec<String> {
+    let workload = view.spec.as_ref().and_then(|spec| {
+        let workload = Workload::from_text(&spec.workload).ok()?;
+        workload.select(&spec.queries).ok()
+    });
+    workload.map_or_else(Vec::new, |workload| workload.queries.into_iter().map(|query| query.name).collect())
 }
 
 /// The name of a process, the same in every life; without one its role and id.

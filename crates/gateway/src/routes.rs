@@ -11,7 +11,7 @@ use crate::app::Shared;
 use crate::problem::{Code, PROBLEM_JSON, Problem};
 use crate::requests::{Watch, watched};
 use crate::token_guard::end_with_token;
-use crate::{about, chunks, digests, events, files, finish, jobs, named_limits, rejects, results};
+use crate::{about, chunks, cluster, digests, events, files, finish, jobs, named_limits, rejects, results};
 
 /// A route: method, path, and who serves it.
 pub(crate) struct Route {
@@ -39,6 +39,8 @@ pub(crate) fn table() -> Vec<Route> {
         route("get", "/v1/jobs/{job}/results/{query}", get(results::results)),
         route("get", "/v1/jobs/{job}/rejects", get(rejects::rejects)),
         route("get", "/v1/jobs/{job}/events", get(events::events)),
+        route("get", "/v1/cluster", get(cluster::cluster)),
+        route("get", "/v1/cluster/events", get(cluster::events)),
         route("get", "/v1/limits", get(named_limits::limits)),
         route("get", "/v1/openapi.json", get(about::openapi)),
         route("get", "/healthz", get(about::health)),

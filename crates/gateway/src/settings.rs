@@ -10,6 +10,7 @@ use tenaz_core::limits::MAX_PARTITIONS;
 use tenaz_vitals::Vitals;
 
 use crate::Error;
+use crate::supervision::Supervisors;
 use crate::tokens::Tokens;
 
 /// How to run a gateway.
@@ -29,6 +30,8 @@ pub struct GatewaySettings {
     pub temp_dir: PathBuf,
     /// How it shows itself to supervisors; nobody watches it without.
     pub vitals: Option<Arc<Vitals>>,
+    /// The way to the cluster's supervisors, if it has any.
+    pub supervisors: Option<Arc<dyn Supervisors>>,
 }
 
 impl GatewaySettings {
@@ -42,6 +45,7 @@ impl GatewaySettings {
             limits: Limits::default(),
             temp_dir: std::env::temp_dir(),
             vitals: None,
+            supervisors: None,
         }
     }
 

@@ -65,7 +65,8 @@ fn label(plan: &[String], table: Option<&str>) -> String {
         ("Union", "union"),
         ("Filter", "filter"),
     ];
-    let has = |operator: &str| plan.iter().any(|line| line.split(':').next().is_some_and(|name| name.contains(operator)));
+    let has =
+        |operator: &str| plan.iter().any(|line| line.split(':').next().is_some_and(|name| name.contains(operator)));
     let what = WORDS.iter().find(|(operator, _)| has(operator)).map_or("read", |(_, word)| *word);
     table.map_or_else(|| what.to_owned(), |table| format!("{what} {table}"))
 }

@@ -5,6 +5,7 @@
 mod common;
 
 mod access;
+mod cluster;
 mod jobs;
 mod streams;
 mod uploads;
