@@ -6,6 +6,7 @@ mod cluster_args;
 mod commands;
 mod config;
 mod copies;
+mod delivery;
 mod ends;
 mod fetch;
 mod hand_out;
@@ -23,6 +24,7 @@ mod statements;
 mod stop;
 mod summary;
 mod supervision_args;
+mod supervisors;
 mod transport_args;
 mod verdict;
 

@@ -51,17 +51,17 @@ pub struct Gateways {
     /// Whether some gateway knew the job: then one that does not is behind.
     job_seen: AtomicBool,
     trouble: Mutex<Option<String>>,
-    created: Mutex<Option<CreatedJob>>,
+    created: Mutex<Option<Creation>>,
 }
 
 /// The request by which a job was created.
 #[derive(Debug, Clone)]
-pub(crate) struct CreatedJob {
+pub(crate) struct Creation {
     pub(crate) key: String,
     pub(crate) body: Arc<[u8]>,
 }
 
-impl CreatedJob {
+impl Creation {
     pub(crate) fn ask(&self) -> Ask<'_> {
         let mut ask = Ask::new(Method::POST, "/v1/jobs".to_owned());
         ask.headers = vec![("Content-Type", "application/json".to_owned()), ("Idempotency-Key", self.key.clone())];
@@ -263,7 +263,7 @@ impl Gateways {
     }
 
     /// Remembers how the client's job was created.
-    pub(crate) fn has_created(&self, created: CreatedJob) {
+    pub(crate) fn has_created(&self, created: Creation) {
         *self.created.lock().unwrap_or_else(PoisonError::into_inner) = Some(created);
     }
 
