@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use tenaz_core::{Classified, ProblemCode};
+use tenaz_core::ProblemCode;
 
 use super::job::Job;
 use super::question::{Asked, Question};

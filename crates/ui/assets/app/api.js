@@ -7,6 +7,11 @@ export function setToken(value) {
   token = value;
 }
 
+// Gives the header with the token to whoever makes a request by itself.
+export function authorize(set) {
+  if (token) set('authorization', `Bearer ${token}`);
+}
+
 // A refused request, in the words of its problem document.
 export class Problem extends Error {
   constructor(status, document) {
@@ -22,7 +27,7 @@ export class CutOff extends Error {}
 
 export async function request(path, { method = 'GET', body, headers = {}, signal } = {}) {
   const all = { ...headers };
-  if (token) all.authorization = `Bearer ${token}`;
+  authorize((name, value) => (all[name] = value));
   let response;
   try {
     response = await fetch(path, { method, body, headers: all, signal, cache: 'no-store', credentials: 'omit', redirect: 'error' });

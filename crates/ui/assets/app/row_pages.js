@@ -63,3 +63,10 @@ export function visibleRows(scrollTop, total, rowHeight, viewport) {
 export function scrollTopOf(row, total, rowHeight, viewport) {
   return (row * rowHeight) / scrollGeometry(total, rowHeight, viewport).scale;
 }
+
+// No window is taller than this, whatever a layout makes of it: a table must never put all of its rows onto the page.
+const MAX_VIEWPORT = 3000;
+
+export function viewportHeight(element) {
+  return Math.min(element.clientHeight, MAX_VIEWPORT);
+}

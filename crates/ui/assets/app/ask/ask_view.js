@@ -1,11 +1,11 @@
 // Asking: tables at the left, the question above, its answers below.
 import { isLocal } from '../host.js';
-import { addressOf } from '../location.js';
 import { html, useEffect, useState } from '../markup.js';
 import { Empty, Failure } from '../parts/parts.js';
 import { useStore } from '../store.js';
 import { Answers } from './answers.js';
 import { ask, asking, changeSql, loadTables, takeFiles } from './asking.js';
+import { ClusterQuestion } from './cluster_question.js';
 import { Sidebar } from './sidebar.js';
 import { SqlEditor } from './sql_editor.js';
 
@@ -20,19 +20,19 @@ export function AskView() {
     if (isLocal && event.dataTransfer.files.length) takeFiles(event.dataTransfer.files);
   };
   const over = (event) => {
-    if (![...event.dataTransfer.types].includes('Files')) return;
+    if (!isLocal || ![...event.dataTransfer.types].includes('Files')) return;
     event.preventDefault();
     setOver(true);
   };
   return html`<div
-    class=${isOver ? 'ask dropping' : 'ask'}
+    class=${`ask ${isLocal ? '' : 'alone'}`}
     onDragOver=${over}
     onDragLeave=${(event) => event.currentTarget === event.target && setOver(false)}
     onDrop=${drop}
   >
-    <${Sidebar} state=${state} />
+    ${isLocal && html`<${Sidebar} state=${state} />`}
     <div class="asked">
-      ${isLocal ? html`<${Question} state=${state} run=${run} />` : html`<${OnCluster} />`}
+      ${isLocal ? html`<${Question} state=${state} run=${run} />` : html`<${ClusterQuestion} />`}
       ${state.failure && html`<${Failure} text=${state.failure} />`}
       ${state.watch ? html`<${Answers} key=${state.watch.id} watch=${state.watch} />` : html`<${Before} state=${state} />`}
     </div>
@@ -51,18 +51,8 @@ function Question({ state, run }) {
   </section>`;
 }
 
-// A gateway does not look into files: jobs come from the command line, and are watched here.
-function OnCluster() {
-  return html`<section class="panel inside-pad">
-    <p>Questions to this cluster are asked from where the files are, and their answers can be watched here:</p>
-    <pre class="command">tenaz submit coffee --data DIR --gateway ${window.location.origin}
-tenaz sql --data DIR --gateway ${window.location.origin} "SELECT …"</pre>
-    <p class="quiet">See <a href=${addressOf('jobs')}>the jobs</a>. On one machine, <code>tenaz ui --data DIR</code> asks from the page.</p>
-  </section>`;
-}
-
 function Before({ state }) {
-  if (!isLocal) return null;
+  if (!isLocal) return html`<${Empty} title="Ask this cluster">Choose a workload and its files: they are sent to the cluster, and the answers appear here.<//>`;
   if (!state.isLoaded) return html`<p class="empty">…</p>`;
   if (state.tables.length) {
     return html`<${Empty} title="Ask about these tables">

@@ -30,7 +30,7 @@ export const asking = makeStore({
 // The tables and bundled workloads; again where files have changed.
 export async function loadTables(again = false) {
   try {
-    const found = isLocal ? await (again ? post('/v1/tables') : get('/v1/tables')) : await get('/v1/workloads');
+    const found = isLocal ? await (again ? post('/v1/tables') : get('/v1/tables')) : {};
     asking.set({ tables: [], notes: [], data: null, trouble: null, ...found, isLoaded: true });
     if (isLocal) checkSoon();
   } catch (error) {

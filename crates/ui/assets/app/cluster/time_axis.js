@@ -89,7 +89,7 @@ function Rate({ samples, scale }) {
   const line = shown.map(({ at, rate }, index) => `${index ? 'L' : 'M'}${scale.x(at).toFixed(1)},${y(rate).toFixed(1)}`).join('');
   return html`<g class="rate">
     <text class="lane-name" x="8" y="36">throughput</text>
-    <text class="time" x="8" y="52">${shown.length ? `most ${size(most)}/s` : 'since this page is open'}</text>
+    <text class="time" x="8" y="52">${shown.some(({ rate }) => rate > 0) ? `most ${size(most)}/s` : 'since this page is open'}</text>
     ${shown.length > 1 && html`<path class="area" d=${`${line}L${scale.x(shown.at(-1).at)},${RATE + 16}L${scale.x(shown[0].at)},${RATE + 16}Z`} /><path class="line" d=${line} />`}
   </g>`;
 }
@@ -133,7 +133,7 @@ function Lane({ lane, top, scale, width }) {
       const isOutside = (to !== null && to < scale.from) || (from !== null && from > scale.to);
       return !isOutside && html`<rect key=${index} class=${`life ${lane.role}`} x=${begin} y="8" height="10" rx="2" width=${Math.max(1.5, end - begin - 1)}><title>${name}${life === null ? '' : `, life ${life}`}</title></rect>`;
     })}
-    ${pauses.filter(({ from, to }) => from <= scale.to && (to ?? scale.to) >= scale.from).map(({ from, to }, index) => html`<rect key=${`p${index}`} class="pause" x=${scale.x(from)} y="8" height="10" width=${Math.max(2, scale.x(to ?? scale.to) - scale.x(from))}><title>hangs</title></rect>`)}
+    ${pauses.filter(({ from, to }) => from <= scale.to && (to ?? scale.to) >= scale.from).map(({ from, to }, index) => html`<rect key=${`p${index}`} class="hang" x=${scale.x(from)} y="8" height="10" width=${Math.max(2, scale.x(to ?? scale.to) - scale.x(from))}><title>hangs</title></rect>`)}
     ${marks.filter(({ time }) => scale.inView(time)).map((mark, index) => html`<${Mark} key=${mark.id ?? index} mark=${mark} x=${scale.x(mark.time)} />`)}
   </svg>`;
 }

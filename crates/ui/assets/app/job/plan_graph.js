@@ -52,7 +52,7 @@ function Node({ node, isChosen, choose }) {
   >
     <rect width=${NODE.width} height=${NODE.height} rx=${node.kind === 'stage' ? 5 : 20} />
     ${stage
-      ? html`<text class="name" x="10" y="18">${cut(`${stage.stage} ${node.label}`, 25)}</text>
+      ? html`<text class="name" x="10" y="18">${cut(`${stage.stage} ${node.label}`, 21)}</text>
           ${lines.slice(0, 2).map((line, index) => html`<text key=${index} class="detail" x="10" y=${34 + index * 15}>${cut(line, 28)}</text>`)}
           ${done !== null && html`<rect class="done" x="0" y=${NODE.height - 4} height="4" width=${NODE.width * done} />`}`
       : html`<text class="name" text-anchor="middle" x=${NODE.width / 2} y="28">${cut(node.label, 22)}</text>

@@ -100,7 +100,7 @@ function plotOf(columns, rows, { kind, x, y }) {
     options: {
       scales: { x: { time: isScale && isTime(type), range: names ? (_, low, high) => [low - 0.6, high + 0.6] : undefined }, y: { range: fromZero(kind) } },
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'UTC'),
-      axes: [{ ...axis, ...labels }, { ...axis, size: 72, values: (_, splits) => splits.map(axisNumber) }],
+      axes: [{ ...axis, ...labels, ...(isScale && isTime(type) ? { space: 90, values: timeLabels } : {}) }, { ...axis, size: 72, values: (_, splits) => splits.map(axisNumber) }],
       series: [
         { label: x === null ? 'row' : columns[x].name, value: names ? (_, place) => names[place] ?? '' : undefined },
         ...y.map((place, index) => drawn(kind, columns[place].name, colour(`series-${(index % 4) + 1}`))),
@@ -123,6 +123,15 @@ function fromZero(kind) {
     if (kind === 'bar') return [Math.min(0, low < 0 ? low - room : 0), Math.max(0, high > 0 ? high + room : 0)];
     return [low - room, high + room];
   };
+}
+
+// Dates as everybody reads them the same.
+function timeLabels(_, splits) {
+  const isLong = splits.length > 1 && splits.at(-1) - splits[0] > 2 * 86_400;
+  return splits.map((seconds) => {
+    const text = new Date(seconds * 1000).toISOString();
+    return isLong ? text.slice(0, 10) : text.slice(11, 19);
+  });
 }
 
 function axisNumber(value) {

@@ -1,13 +1,13 @@
 // A list of rows of one height, of which only those in view exist: a thousand jobs cost as much as thirty.
 import { html, useLayoutEffect, useRef, useState } from '../markup.js';
-import { visibleRows } from '../row_pages.js';
+import { viewportHeight, visibleRows } from '../row_pages.js';
 
 export function FixedList({ items, rowHeight, height, row, label }) {
   const box = useRef(null);
   const [top, setTop] = useState(0);
   const [viewport, setViewport] = useState(400);
   useLayoutEffect(() => {
-    const measure = () => setViewport(box.current?.clientHeight ?? 400);
+    const measure = () => setViewport(viewportHeight(box.current));
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(box.current);

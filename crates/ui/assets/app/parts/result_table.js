@@ -4,7 +4,7 @@ import { isNumber } from '../chart_choice.js';
 import { tabSeparated } from '../csv_rows.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../markup.js';
 import { count } from '../quantities.js';
-import { scrollGeometry, scrollTopOf, visibleRows } from '../row_pages.js';
+import { scrollGeometry, scrollTopOf, viewportHeight, visibleRows } from '../row_pages.js';
 
 const ROW = 26;
 const HEAD = 30;
@@ -25,7 +25,7 @@ export function ResultTable({ columns, rows, version, label }) {
   const { first, end, offset } = visibleRows(scroll.top, total, ROW, body);
 
   useLayoutEffect(() => {
-    const measure = () => setViewport({ width: box.current.clientWidth, height: box.current.clientHeight });
+    const measure = () => setViewport({ width: box.current.clientWidth, height: viewportHeight(box.current) });
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(box.current);
