@@ -104,7 +104,7 @@ fn a_reload_keeps_tables_history_and_job() {
     browser.wait_for_text("Asked before");
     browser.wait_for_text("orders");
     browser.click_text("Jobs");
-    browser.wait_for_text("1 jobs");
+    browser.wait_for_text("1 job");
     browser.click(".job-line");
     browser.wait_for_text("Ledger");
     browser.wait_for_text("✓ even");

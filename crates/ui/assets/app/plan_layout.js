@@ -1,6 +1,6 @@
 // A plan as a graph: tables at the left, stages in columns by what they read, questions at the right.
 
-export const NODE = { width: 168, height: 62, gapX: 56, gapY: 18, margin: 12 };
+export const NODE = { width: 168, height: 62, gapX: 36, gapY: 18, margin: 12 };
 
 // Nodes {id, kind: table|stage|question, column, row, x, y, stage?} and edges {from, to, kind}.
 export function planGraph(stages) {
@@ -40,7 +40,11 @@ function place(nodes, edges) {
     if (!moved) break;
   }
   const last = Math.max(0, ...nodes.map((node) => node.column));
-  for (const node of nodes) if (node.kind === 'question') node.column = last;
+  for (const node of nodes) {
+    if (node.kind === 'question') node.column = last;
+    // A table stands right before its first reader.
+    if (node.kind === 'table') node.column = Math.min(...edges.filter((edge) => edge.from === node.id).map((edge) => byId.get(edge.to).column)) - 1;
+  }
   const columns = Array.from({ length: last + 1 }, (_, column) => nodes.filter((node) => node.column === column));
   for (const column of columns) sortByReads(column, edges, byId);
   const tallest = Math.max(1, ...columns.map((column) => column.length));

@@ -82,7 +82,8 @@ function useAccess() {
   const ask = async () => {
     try {
       await get('/v1/jobs');
-      setState(({ round }) => ({ refused: null, round: round + 1 }));
+      // What was refused before is asked for again.
+      setState((before) => (before.refused === null ? before : { refused: null, round: before.round + 1 }));
     } catch (error) {
       if (error instanceof Problem && error.status === 401) setState(({ round }) => ({ refused: error.message, round }));
     }

@@ -51,13 +51,13 @@ export function Answers({ watch }) {
 function RunLine({ job, isLive }) {
   const runs = job.state === 'processing' || job.state === 'uploading';
   const { progress } = job;
-  const read = job.tables.reduce((sum, table) => sum + (table.read_bytes ?? 0), 0);
-  const all = job.tables.reduce((sum, table) => sum + (table.bytes ?? 0), 0);
+  const sum = (of) => job.tables.reduce((all, table) => all + (of(table) ?? 0), 0);
+  const done = isLocal ? share(sum((table) => table.read_bytes), sum((table) => table.bytes)) : share(progress.chunks, progress.chunks_known || null);
   return html`<div class="run-line">
     <${State} state=${job.state} />
-    ${runs && html`<${Meter} share=${all ? share(read, all) : null} label="Read so far" />`}
+    ${runs && html`<${Meter} share=${done} label="Read so far" />`}
     <span class="quiet">
-      ${plural(progress.records, 'record')} · ${size(progress.bytes)} · ${duration(progress.seconds)}
+      ${plural(progress.records, 'record')} · ${size(progress.bytes)}${progress.seconds === undefined ? '' : ` · ${duration(progress.seconds)}`}
       ${!isLive && runs ? ' · cut off' : ''}
     </span>
     <span class="space"></span>

@@ -4,7 +4,7 @@ import { addressOf } from '../location.js';
 import { html, useEffect, useState } from '../markup.js';
 import { FixedList } from '../parts/fixed_list.js';
 import { Empty, Failure, State } from '../parts/parts.js';
-import { clock, count, size } from '../quantities.js';
+import { clock, count, plural, size } from '../quantities.js';
 
 // The list has no stream of its own; it is asked for while it is looked at.
 const EVERY = 2000;
@@ -38,7 +38,7 @@ export function JobsView() {
   const shown = word ? jobs.filter((job) => `${job.job} ${job.workload} ${job.state} ${job.tenant ?? ''}`.toLowerCase().includes(word)) : jobs;
   return html`<section class="jobs" aria-label="Jobs">
     <div class="jobs-bar">
-      <h2>${count(shown.length)} jobs</h2>
+      <h2>${plural(shown.length, 'job')}</h2>
       <input type="text" placeholder="Filter" aria-label="Filter jobs" value=${wanted} onInput=${(event) => setWanted(event.currentTarget.value)} />
     </div>
     <${FixedList} items=${shown} rowHeight=${34} height="100%" label="Jobs" row=${(job) => html`<${JobLine} job=${job} />`} />
