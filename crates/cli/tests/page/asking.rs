@@ -144,3 +144,12 @@ fn a_million_rows_are_scrolled_through_and_a_running_job_is_cancelled() {
     browser.wait_for_text("Nothing is kept of it");
     browser.is_clean();
 }
+
+#[test]
+fn the_page_of_a_gateway_offers_the_bundled_workloads() {
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../ui/assets/app/ask/cluster_question.js");
+    let text = std::fs::read_to_string(module).unwrap();
+    let list = text.split("const WORKLOADS = [").nth(1).unwrap().split("\n];").next().unwrap();
+    let offered: Vec<&str> = list.split("['").skip(1).map(|entry| entry.split('\'').next().unwrap()).collect();
+    assert_eq!(offered, tenaz_engine::bundled_names());
+}

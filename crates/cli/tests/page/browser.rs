@@ -1,8 +1,8 @@
 //! A browser that does what a test says: WebDriver is JSON over HTTP.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 pub(crate) struct Browser {
     driver: Child,
+    _output: BufReader<ChildStdout>,
     session: String,
     agent: ureq::Agent,
     /// The profile; removed with the browser.
@@ -36,16 +37,18 @@ impl Browser {
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let profile = tempfile::tempdir().unwrap();
         let mut driver = Command::new(chromedriver);
-        driver.args(["--port=0", "--log-level=OFF"]).stdout(Stdio::piped()).stderr(Stdio::null());
+        driver.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null());
         let mut driver = driver.spawn().unwrap();
-        let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-        let port = lines.map_while(Result::ok).find_map(|line| {
+        // Kept open: the driver may have more to say.
+        let mut output = BufReader::new(driver.stdout.take().unwrap());
+        let port = output.by_ref().lines().map_while(Result::ok).find_map(|line| {
             let (_, port) = line.split_once("started successfully on port ")?;
             port.trim_end_matches('.').parse::<u16>().ok()
         });
         let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE));
         let mut browser = Self {
             driver,
+            _output: output,
             session: format!("http://127.0.0.1:{}/session", port.expect("chromedriver says its port")),
             agent: config.build().into(),
             _profile: profile,

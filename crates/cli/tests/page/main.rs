@@ -12,5 +12,5 @@ mod served;
 mod watching;
 
 #[path = "../cluster/harness/mod.rs"]
-#[allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "the tests of clusters use the rest")]
+#[allow(dead_code, unused_imports, unreachable_pub, clippy::unwrap_used, reason = "the tests of clusters use the rest")]
 mod harness;
