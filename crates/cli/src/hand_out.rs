@@ -8,11 +8,12 @@ use anyhow::Result;
 use indicatif::HumanCount;
 use tenaz_engine::{EdgeInput, Workload};
 use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
-use tenaz_runtime::{Answer, Outcome, reject_schema};
+use tenaz_runtime::{Answer, Outcome, RejectLine, reject_schema};
 
 use crate::args::OutputArgs;
 use crate::bad_records::BadRecords;
 use crate::copies::Copies;
+use crate::messages::Message;
 use crate::out_dir::OutDir;
 use crate::outcome::{Usage, stdout_failed};
 use crate::rejected::Rejected;
@@ -37,6 +38,8 @@ pub(crate) enum Target {
     Screen(Format, u64),
     /// The rows of the only query to standard output, as soon as they are known.
     Stream(Format),
+    /// Everything to standard output, at the end, one stream behind the other.
+    Streams(Format),
     /// Every answer has a file of its own ([`Copies`]).
     Elsewhere,
 }
@@ -72,7 +75,9 @@ impl Target {
         }
         match format {
             Format::Table | Format::Markdown | Format::Chart => Ok(Self::Screen(format, args.rows)),
-            _ if workload.queries.len() == 1 => Ok(Self::Stream(format)),
+            _ if workload.queries.len() == 1 && !args.sorted => Ok(Self::Stream(format)),
+            Format::Arrows => Ok(Self::Streams(format)),
+            _ if workload.queries.len() == 1 => Ok(Self::Streams(format)),
             _ if left == 1 => {
                 let text = "a query beside COPY statements is shown as a table, or goes to a directory with --out";
                 Err(Usage(text.to_owned()).into())
@@ -110,7 +115,7 @@ impl Target {
                 answers.chain([REJECTS.to_owned(), SUMMARY.to_owned()]).map(|name| dir.join(name)).collect()
             }
             Self::File(file, _) => vec![file.clone()],
-            Self::Screen(..) | Self::Stream(_) | Self::Elsewhere => Vec::new(),
+            Self::Screen(..) | Self::Stream(_) | Self::Streams(_) | Self::Elsewhere => Vec::new(),
         };
         written.extend(copies.paths().map(Path::to_owned));
         let read: BTreeSet<PathBuf> = read.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
@@ -129,7 +134,7 @@ impl Target {
         match self {
             Self::Dir(dir, _) => Ok(Some(OutDir::create(dir)?)),
             Self::File(file, _) => Ok(Some(OutDir::create(directory_of(file))?)),
-            Self::Screen(..) | Self::Stream(_) | Self::Elsewhere => Ok(None),
+            Self::Screen(..) | Self::Stream(_) | Self::Streams(_) | Self::Elsewhere => Ok(None),
         }
     }
 }
@@ -155,7 +160,11 @@ impl HandOut<'_> {
             (Target::Dir(_, format), Some(out)) => self.write_files(out, *format, outcome)?,
             (Target::File(file, format), Some(out)) => write_file(out, file, *format, outcome)?,
             (Target::Screen(format, rows), _) => self.show(outcome, *format, *rows)?,
+            (Target::Streams(format), _) => self.stream_all(outcome, *format, screen)?,
             _ => {}
+        }
+        if screen.writes_records() {
+            self.record(outcome, screen)?;
         }
         if !outcome.answers.is_empty() {
             self.tell(outcome, screen);
@@ -191,10 +200,29 @@ impl HandOut<'_> {
         out.commit()
     }
 
+    /// The bad records and the summary, for programs.
+    fn record(&self, outcome: &Outcome, screen: &Screen) -> Result<()> {
+        for batch in outcome.rejects.iter().flat_map(|rejects| rejects.batches()) {
+            RejectLine::from_rows(&batch?).for_each(|line| screen.record(&Message::reject(&line)));
+        }
+        screen.record(&Message::Summary(&Summary::new(self.job, self.workload, outcome)?));
+        Ok(())
+    }
+
+    /// Every answer as a stream of its own, one behind the other. Programs are told which one comes next.
+    fn stream_all(&self, outcome: &Outcome, format: Format, screen: &Screen) -> Result<()> {
+        for answer in self.kept(outcome) {
+            screen.record(&Message::answer(answer));
+            let out = BufWriter::with_capacity(1 << 16, stdout());
+            write_answer(answer, &mut *format.writer(out)).map_err(not_written)?;
+        }
+        Ok(())
+    }
+
     fn tell(&self, outcome: &Outcome, screen: &Screen) {
         let out: Option<&Path> = match self.target {
             Target::Dir(path, _) | Target::File(path, _) => Some(path),
-            Target::Screen(..) | Target::Stream(_) | Target::Elsewhere => None,
+            Target::Screen(..) | Target::Stream(_) | Target::Streams(_) | Target::Elsewhere => None,
         };
         self.bad.tell_rest(matches!(self.target, Target::Dir(..)));
         screen.say(&format!("\n{}", closing_lines(outcome)));
@@ -236,12 +264,17 @@ impl HandOut<'_> {
                 }
                 Ok(out.flush()?)
             })();
-            shown.map_err(|error| match error.downcast::<std::io::Error>() {
-                Ok(io) => stdout_failed(io),
-                Err(other) => other,
-            })?;
+            shown.map_err(not_written)?;
         }
         Ok(())
+    }
+}
+
+/// An answer that did not get to standard output: because of that, or of its own rows.
+fn not_written(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<std::io::Error>() {
+        Ok(io) => stdout_failed(io),
+        Err(other) => other,
     }
 }
 

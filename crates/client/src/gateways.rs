@@ -20,7 +20,6 @@ use crate::Error;
 use crate::api::Problem;
 use crate::limits::{ANSWER, CONNECT, MAX_END_BYTES, MAX_GATEWAYS, NOT_FOUND_GRACE, STREAM_SILENCE, TICK};
 use crate::patience::{Trouble, Waits};
-use crate::random::shuffle;
 
 /// How to reach the gateways.
 #[derive(Debug, Clone)]
@@ -121,7 +120,7 @@ impl Gateways {
         if urls.len() > MAX_GATEWAYS {
             return Err(wrong(&format!("these are more than {MAX_GATEWAYS}")));
         }
-        shuffle(&mut urls);
+        fastrand::shuffle(&mut urls);
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)

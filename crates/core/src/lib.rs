@@ -90,7 +90,7 @@ pub use ids::{BuildId, JobId, MemberId, Partition, QueryId, Source, StageId, Sup
 pub use inbox::{Inbox, Received};
 pub use interval_set::IntervalSet;
 pub use isolation::{Clearance, Exposure, Isolation};
-pub use job_creation::{CreationSigns, CreationStep, CreationWatch};
+pub use job_creation::{CreationSigns, CreationStep, CreationWatch, SpecWatch};
 pub use job_seat::JobSeat;
 pub use ledger::{Imbalance, Ledger, TableLedger};
 pub use lineage::{ChunkDigest, ChunkHasher, EdgeSums, Lineage, LineageCheck};

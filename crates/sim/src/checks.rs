@@ -189,6 +189,18 @@ impl Checks {
         self.account(scenario, results);
     }
 
+    /// The same of a real engine's end: `judge` compares it with what is right, and is told whether the results log is whole.
+    pub(crate) fn conclude_real(&mut self, job: Job, judge: impl FnOnce(bool) -> Result<(), String>) {
+        self.conclusions[job] += 1;
+        if let Some(poison) = self.poison[job] {
+            return self.broken(format!("a job concluded although {poison} can never be done"));
+        }
+        let is_whole = !self.fired.contains(&Fault::PowerCut);
+        if let Err(wrong) = judge(is_whole) {
+            self.broken(format!("the answers of job {job} are wrong: {wrong}"));
+        }
+    }
+
     fn account(&mut self, scenario: &Scenario, results: &LogState) {
         let mut ledger = Ledger::new(scenario.topology.tables());
         let mut seen = BTreeSet::new();

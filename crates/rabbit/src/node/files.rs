@@ -8,10 +8,7 @@ use std::{
 };
 
 use super::{NodeNetwork, NodeOptions, ports::Ports};
-use crate::{
-    error::{Error, NodeObstacle, Result},
-    random::random_u64,
-};
+use crate::error::{Error, NodeObstacle, Result};
 
 /// Erlang that writes the names of Raft servers to disk as soon as they are new. The launcher splits at spaces.
 ///
@@ -252,8 +249,11 @@ fn configuration(options: &NodeOptions, ports: &Ports, peers: &[String]) -> Stri
     lines.join("\n") + "\n"
 }
 
+/// A secret that nodes of one cluster share.
 pub(super) fn new_cookie() -> String {
-    format!("{:016x}{:016x}", random_u64(), random_u64())
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the system gives random numbers");
+    format!("{:032x}", u128::from_be_bytes(bytes))
 }
 
 /// Erlang refuses a cookie that others can read.

@@ -50,6 +50,8 @@ pub(super) struct LocalEngine<'a> {
     /// Of a strict job: the first bad record found so far, and its place in the data.
     first_reject: Mutex<Option<(u64, RejectLine)>>,
     has_reject: AtomicBool,
+    /// For stages that failed at a record: the place among all portions of the first such record found so far.
+    pub(super) failing_portions: Mutex<BTreeMap<StageId, u64>>,
     /// For stages that answer early: the rows that the observer knows already.
     told: Mutex<BTreeMap<StageId, RowSet>>,
 }
@@ -70,7 +72,7 @@ impl<'a> LocalEngine<'a> {
             budget: Budget::new(options.memory_bytes, options.temp_dir.clone()),
             show_early: observer.wants_rows(),
             keep_answers: true,
-            question_faults: QuestionFaults { is_alone: true },
+            question_faults: QuestionFaults::of_lone_process(),
         };
         let partitions = options.partitions(&data);
         let rows = JobRows::new(Cow::Borrowed(workload), Cow::Borrowed(plan), partitions, resources)?;
@@ -86,6 +88,7 @@ impl<'a> LocalEngine<'a> {
             rejects: Mutex::new(rows.spool()),
             first_reject: Mutex::new(None),
             has_reject: AtomicBool::new(false),
+            failing_portions: Mutex::default(),
             told: Mutex::default(),
             first_rows: first_rows(plan, options),
             next_scan: AtomicUsize::new(0),

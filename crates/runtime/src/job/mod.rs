@@ -4,12 +4,14 @@
 //!  run ──▶ LocalJob ──▶ threads: LocalJob::work ──▶ LocalJob::finish
 //!          (shell.rs: the shell around `tenaz_core::JobDriver`)
 //!            ├── engine.rs   what is done with rows
-//!            └── chunk.rs    reading, decoding and the leaf task of a chunk
+//!            ├── chunk.rs    reading, decoding and the leaf task of a chunk
+//!            └── places.rs   where the rows of a chunk stand in the files, when one of them is told of
 //! ```
 
 mod chunk;
 mod engine;
 mod first_rows;
+mod places;
 mod shell;
 
 use std::collections::BTreeMap;

@@ -159,7 +159,7 @@ impl Part {
     /// Lets a message that the driver has dropped touch the rows of its log.
     fn take_anyway(&self, hint: &Hint) {
         let Hint::Arrived(log, message) = hint else { return };
-        if let Some(rows) = self.engine.rows(*log) {
+        if let Some(rows) = self.engine.toy().and_then(|engine| engine.rows(*log)) {
             rows.borrow_mut().take([message.clone()]);
         }
     }
@@ -188,9 +188,11 @@ impl Part {
     fn conclude_present(&self, at: &Surroundings<'_>) {
         let Some(facts) = self.facts(at) else { return };
         let closed = facts.closed_tables().map(|(table, closed)| (table, closed.clone())).collect();
-        if let Some(rows) = self.engine.rows(Log::Results) {
+        if let Some(engine) = self.engine.toy()
+            && let Some(rows) = engine.rows(Log::Results)
+        {
             // Only what the engine finds matters.
-            drop(self.engine.conclude(&rows, &closed));
+            drop(engine.conclude(&rows, &closed));
         }
     }
 }

@@ -108,7 +108,7 @@ impl Default for SubmitArgs {
             detach: false,
             keep: false,
             time: TimeArgs::default(),
-            output: OutputArgs { out: None, output: None, format: None, chart: false, accept_rejects: false, rows: 12 },
+            output: OutputArgs::usual(),
             token: None,
             token_file: None,
             strict: false,
@@ -211,10 +211,13 @@ fn follow(
     let options = UploadOptions { chunk_bytes: case.chunk_bytes, parallel: args.parallel.into(), compression };
     let submission = Submission::start(Arc::clone(gateways), &case.job, tables, options);
     let until = if args.detach { Until::Uploaded } else { Until::Done };
-    let bars = JobBars::new(screen, bytes);
+    let mut bars = JobBars::new(screen, bytes);
     let mut waiting = Waiting::default();
     let done = submission.wait(until, |glance| {
         bars.draw(glance, waiting.look(glance, screen));
+        if screen.is_reader_gone() {
+            return Err(ReaderGone.into());
+        }
         match stream.and_then(RowStream::failure) {
             Some(error) => Err(error),
             None => Ok(()),

@@ -1,8 +1,8 @@
 //! The rows of one job on this worker, and how they travel: as messages of the broker.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use tenaz_cluster::{JobSpec, QueryEnd, ResultEnd, TableEnd};
 use tenaz_core::{ClosedTable, JobId, Lineage, Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId};
@@ -28,11 +28,18 @@ pub(super) struct ClusterEngine {
     pub(super) board: Arc<Board>,
     pub(super) faults: Faults,
     pub(super) metrics: WorkerMetrics,
+    /// For stages that failed at a record: the first chunk of which that is known here.
+    pub(super) failing_chunks: Mutex<BTreeMap<StageId, u64>>,
 }
 
 impl ClusterEngine {
-    /// Plans the job from its text. Takes a while: not for an async thread.
-    pub(super) fn plan(id: &JobId, spec: &JobSpec, shop: &super::Shop) -> Result<Self, Error> {
+    /// Plans the job from its text. For the stages in `given_up` no worker has enough memory. Takes a while: not for an async thread.
+    pub(super) fn plan(
+        id: &JobId,
+        spec: &JobSpec,
+        shop: &super::Shop,
+        given_up: BTreeSet<StageId>,
+    ) -> Result<Self, Error> {
         let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
         let plan = JobPlan::new(&workload)?;
         let settings = &shop.settings;
@@ -43,7 +50,7 @@ impl ClusterEngine {
             budget: Arc::clone(&shop.budget),
             show_early: true,
             keep_answers: false,
-            question_faults: QuestionFaults { is_alone: false },
+            question_faults: QuestionFaults::of_worker(given_up),
         };
         Ok(Self {
             id: id.clone(),
@@ -52,6 +59,7 @@ impl ClusterEngine {
             board: Arc::clone(&shop.board),
             faults: settings.faults.clone(),
             metrics: shop.metrics.clone(),
+            failing_chunks: Mutex::default(),
         })
     }
 

@@ -19,6 +19,8 @@ mod fault;
 mod isolation;
 mod pool;
 mod reading;
+#[cfg(test)]
+mod simulated;
 mod unserved;
 
 use std::collections::BTreeSet;
