@@ -17,7 +17,7 @@ export function chooseChart(columns, rows) {
   const texts = columns.map((_, place) => place).filter((place) => !numbers.includes(place) && !times.includes(place));
   if (!numbers.length || rows === 0) return null;
   if (times.length) return { kind: 'line', x: times[0], y: numbers.slice(0, 4) };
-  if (texts.length) return { kind: 'bar', x: texts[0], y: [numbers.at(-1)] };
+  if (texts.length) return { kind: 'bar', x: texts[0], y: [numbers.find((place) => !/(^|_)id$/i.test(columns[place].name)) ?? numbers[0]] };
   if (numbers.length === 1) return { kind: 'line', x: null, y: numbers };
   const [first, ...others] = numbers;
   const counts = /(year|month|week|day|hour|quarter|jahr|monat)/i.test(columns[first].name);

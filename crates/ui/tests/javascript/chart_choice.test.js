@@ -9,6 +9,8 @@ test('the types of the columns choose the chart', () => {
   assert.deepEqual(chooseChart(columns('date', 'int', 'float'), 3), { kind: 'line', x: 0, y: [1, 2] });
   assert.deepEqual(chooseChart(columns('float', 'float'), 3), { kind: 'scatter', x: 0, y: [1] });
   assert.deepEqual(chooseChart([{ name: 'year', type: 'int' }, { name: 'n', type: 'int' }], 3), { kind: 'line', x: 0, y: [1] });
+  const ids = [{ name: 'city', type: 'text' }, { name: 'store_id', type: 'int' }, { name: 'turnover', type: 'float' }];
+  assert.deepEqual(chooseChart(ids, 3), { kind: 'bar', x: 0, y: [2] });
   assert.equal(chooseChart(columns('text', 'text'), 3), null);
   assert.equal(chooseChart(columns('text', 'int'), 0), null);
 });

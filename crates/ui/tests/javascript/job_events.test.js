@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applyEvent, ledgerOf, questionsOf } from '../../assets/app/job/job_events.js';
+import { applyEvent, ledgerOf, questionsOf, titleOf } from '../../assets/app/job/job_events.js';
 
 test('a later event replaces what it is about, and nothing else', () => {
   let job = { state: 'uploading', tables: [{ name: 'a', records: 1 }, { name: 'b' }], stages: [{ stage: 0, plan: ['Scan'] }] };
@@ -23,4 +23,10 @@ test('questions are known from the results alone', () => {
 test('a ledger that does not add up is seen', () => {
   const tables = [{ name: 'a', records: 3, accepted: 2, rejected: 1 }, { name: 'b', records: 3, accepted: 2, rejected: 0 }];
   assert.deepEqual(ledgerOf({ results: { tables } }).map(({ balanced }) => balanced), [true, false]);
+});
+
+test('a title that only repeats the question is not shown', () => {
+  assert.equal(titleOf({ title: 'SELECT a, b FROM…', sql: 'SELECT a,\n  b FROM t' }), '');
+  assert.equal(titleOf({ title: 'Best sellers', sql: 'SELECT 1' }), 'Best sellers');
+  assert.equal(titleOf({ title: 'Best sellers' }), 'Best sellers');
 });

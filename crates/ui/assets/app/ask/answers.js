@@ -1,6 +1,6 @@
 // The answers of a job: one tab for each question, each as a table, a chart, its plan; and the bad records.
 import { isLocal } from '../host.js';
-import { questionsOf } from '../job/job_events.js';
+import { questionsOf, titleOf } from '../job/job_events.js';
 import { PlanGraph } from '../job/plan_graph.js';
 import { addressOf } from '../location.js';
 import { html, useEffect, useMemo, useReducer, useState } from '../markup.js';
@@ -84,7 +84,7 @@ function Answer({ job, question, form, setForm }) {
         ${rows.isPartial && ` · the first ${count(rows.total)} are shown`}
       </span>
       ${question.fingerprint && html`<span class="quiet" title="SHA-256 of the answer as CSV">fingerprint <${Print} value=${question.fingerprint} /></span>`}
-      ${question.title && html`<span class="quiet title">${question.title}</span>`}
+      ${titleOf(question) && html`<span class="quiet title">${titleOf(question)}</span>`}
       <span class="space"></span>
       ${question.state === 'final' && html`<${Downloads} job=${job} question=${question} />`}
     </div>

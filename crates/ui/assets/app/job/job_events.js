@@ -53,6 +53,12 @@ export function questionsOf(job) {
   });
 }
 
+// What a question is about, where that says more than its SQL does.
+export function titleOf({ title = '', sql }) {
+  const plain = (text) => text.replace(/\s+/g, ' ').replace(/…$/, '').trim();
+  return sql && plain(sql).startsWith(plain(title)) ? '' : title;
+}
+
 // The ledger: records = accepted + rejected, for every table.
 export function ledgerOf(job) {
   return (job.results?.tables ?? []).map((table) => ({ ...table, balanced: table.records === table.accepted + table.rejected }));

@@ -11,7 +11,7 @@ import { ResultTable } from '../parts/result_table.js';
 import { clock, count, duration, plural, share, size } from '../quantities.js';
 import { useStore } from '../store.js';
 import { cancel } from '../ask/asking.js';
-import { ENDED, ledgerOf, questionsOf } from './job_events.js';
+import { ENDED, ledgerOf, questionsOf, titleOf } from './job_events.js';
 import { watchJob } from './job_watch.js';
 import { PlanGraph } from './plan_graph.js';
 
@@ -85,7 +85,7 @@ function QuestionsPanel({ job }) {
         <tbody>
           ${questions.map(
             (question) => html`<tr key=${question.name}>
-              <td><span class="mono">${question.name}</span> <span class="quiet">${question.title}</span>${question.error && html`<div class="bad">${question.error.text}</div>`}</td>
+              <td><span class="mono">${question.name}</span> <span class="quiet">${titleOf(question)}</span>${question.error && html`<div class="bad">${question.error.text}</div>`}</td>
               <td><${State} state=${question.state} /></td>
               <td class="number">${question.rows === null || question.rows === undefined ? '–' : count(question.rows)}</td>
               <td><${Print} value=${question.fingerprint} /></td>
