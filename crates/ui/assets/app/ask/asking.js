@@ -65,10 +65,11 @@ async function check() {
   return undefined;
 }
 
-// What is wrong with the text, and where.
+// What is wrong with the text, and where. The text itself is on the screen already, with the place marked.
 function mistakeOf(sql, problem) {
   const { line, column } = problem.document;
-  return { text: problem.message, ...(mistakeRange(sql, line, column) ?? { start: -1, end: -1 }) };
+  const text = problem.message.split('\n')[0].replace(/^query:(\d+):(\d+): /, 'line $1, column $2: ');
+  return { text, ...(mistakeRange(sql, line, column) ?? { start: -1, end: -1 }) };
 }
 
 // Asks: {sql} or {workload, queries}.
