@@ -80,10 +80,12 @@ function columnOptions(table) {
 function ranked(options, typed) {
   const wanted = typed.toLowerCase();
   const bare = (option) => unquoted(option.text).toLowerCase();
+  // A word that is complete needs no other one: Enter is a new line then.
+  if (options.some((option) => bare(option) === wanted)) return [];
   const seen = new Set();
   const fits = options.filter((option) => {
     const key = `${option.kind} ${option.text}`;
-    const fitting = bare(option).includes(wanted) && bare(option) !== wanted && !seen.has(key);
+    const fitting = bare(option).includes(wanted) && !seen.has(key);
     seen.add(key);
     return fitting;
   });

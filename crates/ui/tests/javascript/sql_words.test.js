@@ -29,6 +29,11 @@ test('behind a table or its alias stand its columns alone', () => {
   assert.deepEqual(completions(sql, 9, TABLES).options.map(({ text }) => text), ['city', '"Weird Name"']);
 });
 
+test('nothing is offered for a word that is complete', () => {
+  assert.deepEqual(offered('SELECT 1 ORDER BY 1 DESC'), []);
+  assert.ok(offered('SELECT 1 ORDER BY 1 DES').includes('DESC'));
+});
+
 test('nothing is offered inside of texts and comments', () => {
   assert.deepEqual(offered("SELECT 'ord"), []);
   assert.deepEqual(offered('SELECT 1 -- ord'), []);
