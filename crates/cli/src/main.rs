@@ -6,6 +6,7 @@ mod cluster_args;
 mod commands;
 mod config;
 mod copies;
+mod delivery;
 mod ends;
 mod fetch;
 mod hand_out;
@@ -19,10 +20,11 @@ mod rejected;
 mod row_stream;
 mod screen;
 mod secrets;
-mod statements;
 mod stop;
 mod summary;
 mod supervision_args;
+mod supervisors;
+mod transport_args;
 mod verdict;
 
 use std::process::ExitCode;
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::Submit(args) => commands::submit::submit(&args, &screen),
         Command::Sql(args) => commands::sql::sql(&args, &screen),
         Command::Init(args) => commands::init::init(&args, &screen),
+        Command::Ui(args) => commands::ui::ui(&args, &screen),
         Command::Explain(args) => commands::explain::explain(&args, &screen),
         Command::Gateway(args) => commands::gateway::gateway(&args, &screen),
         Command::Worker(args) => commands::worker::worker(&args, &screen),

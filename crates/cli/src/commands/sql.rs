@@ -12,6 +12,7 @@ use indicatif::{HumanBytes, HumanCount};
 use tenaz_engine::limits::MAX_SQL_BYTES;
 use tenaz_engine::{JobPlan, Workload, split_statements};
 use tenaz_infer::{Inferred, infer, overrule, workload_text};
+use tenaz_local::statements::{StatementError, in_plain_sql, with_values};
 use tenaz_runtime::format::Format;
 
 use super::run::{Misfits, answer, tell_repairs};
@@ -20,12 +21,11 @@ use crate::args::{SqlArgs, SubmitArgs, sent_chunk_size};
 use crate::copies::Copies;
 use crate::outcome::{Usage, stdout_failed};
 use crate::screen::Screen;
-use crate::statements::{in_plain_sql, with_values};
 
 pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     let text = question(args)?;
     let text = match text {
-        Some((origin, text)) => Some((origin, with_values(&text, &args.set)?)),
+        Some((origin, text)) => Some((origin, with_values(&text, &args.set).map_err(wrong)?)),
         None => None,
     };
     let spooled = if reads_standard_input(args) { Some(spool_standard_input(screen)?) } else { None };
@@ -45,7 +45,7 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
         return list(&inferred, args.output.format, screen);
     }
     args.time.fix(&mut inferred.workload);
-    in_plain_sql(&mut statements, &inferred)?;
+    in_plain_sql(&mut statements, &inferred).map_err(wrong)?;
     let copies = Copies::of(&statements)?;
     let mut workload = inferred.workload;
     workload.queries = statements.into_iter().map(|statement| statement.query).collect();
@@ -71,6 +71,14 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     }
 }
 
+/// A statement that makes no sense is wrong usage.
+fn wrong(error: StatementError) -> anyhow::Error {
+    match error {
+        StatementError::Wrong(text) => Usage(text).into(),
+        StatementError::Plan(error) => error.into(),
+    }
+}
+
 /// Asks the gateways of a cluster, as `tenaz submit` does. What was guessed travels as the text of a workload file.
 fn on_cluster(args: &SqlArgs, workload: &Workload, dir: &Path, copies: Copies, screen: &Screen) -> Result<()> {
     let chunk_size = args.engine.chunk_size.map(|bytes| sent_chunk_size(&bytes.to_string())).transpose();
@@ -79,6 +87,7 @@ fn on_cluster(args: &SqlArgs, workload: &Workload, dir: &Path, copies: Copies, s
         gateway: args.gateway.clone(),
         token: args.token.clone(),
         token_file: args.token_file.clone(),
+        transport: args.transport.clone(),
         time: args.time.clone(),
         output: args.output.clone(),
         strict: args.engine.strict,
