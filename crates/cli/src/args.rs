@@ -10,6 +10,7 @@ use tenaz_engine::{JobTime, NoTime, Workload};
 use tenaz_runtime::format::Format;
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
+use crate::screen::MessageFormat;
 use crate::supervision_args::{BrokerNodeArgs, ChaosArgs, DownArgs, ProbeArgs, StatusArgs, SupervisorArgs, UpArgs};
 use crate::transport_args::TransportArgs;
 
@@ -67,6 +68,21 @@ pub(crate) enum Command {
     Probe(ProbeArgs),
     /// Write a completion script for a shell.
     Completions(CompletionsArgs),
+    /// Write the manual pages into a directory, for packages.
+    #[command(hide = true)]
+    Man(ManArgs),
+}
+
+impl Command {
+    /// What this command writes to standard error.
+    pub(crate) fn message_format(&self) -> MessageFormat {
+        match self {
+            Self::Run(args) => args.output.message_format,
+            Self::Submit(args) => args.output.message_format,
+            Self::Sql(args) => args.output.message_format,
+            _ => MessageFormat::Text,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -288,6 +304,28 @@ pub(crate) struct OutputArgs {
     /// Rows shown of each answer in a table on standard output; 0 shows all.
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) rows: u64,
+    /// Rows of a query without ORDER BY go to standard output in the order of its file, not as they become known.
+    #[arg(long)]
+    pub(crate) sorted: bool,
+    /// What standard error has: text for people, or a JSON record on every line for programs.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, hide_possible_values = true)]
+    pub(crate) message_format: MessageFormat,
+}
+
+impl OutputArgs {
+    /// What is usual for jobs that commands make by themselves: a few rows of each answer on standard output.
+    pub(crate) fn usual() -> Self {
+        Self {
+            out: None,
+            output: None,
+            format: None,
+            chart: false,
+            accept_rejects: false,
+            rows: 12,
+            sorted: false,
+            message_format: MessageFormat::Text,
+        }
+    }
 }
 
 /// What `now()` is.
@@ -362,6 +400,13 @@ pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The directory; it is made if it is missing.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
 }
 
 pub(crate) fn format(text: &str) -> Result<Format, String> {

@@ -20,7 +20,6 @@ use crate::Error;
 use crate::api::Problem;
 use crate::limits::{ANSWER, CONNECT, MAX_END_BYTES, MAX_GATEWAYS, NOT_FOUND_GRACE, STREAM_SILENCE, TICK};
 use crate::patience::{Trouble, Waits};
-use crate::random::shuffle;
 use crate::transport::Transport;
 
 /// How to reach the gateways.
@@ -52,17 +51,17 @@ pub struct Gateways {
     /// Whether some gateway knew the job: then one that does not is behind.
     job_seen: AtomicBool,
     trouble: Mutex<Option<String>>,
-    created: Mutex<Option<CreatedJob>>,
+    created: Mutex<Option<Creation>>,
 }
 
 /// The request by which a job was created.
 #[derive(Debug, Clone)]
-pub(crate) struct CreatedJob {
+pub(crate) struct Creation {
     pub(crate) key: String,
     pub(crate) body: Arc<[u8]>,
 }
 
-impl CreatedJob {
+impl Creation {
     pub(crate) fn ask(&self) -> Ask<'_> {
         let mut ask = Ask::new(Method::POST, "/v1/jobs".to_owned());
         ask.headers = vec![("Content-Type", "application/json".to_owned()), ("Idempotency-Key", self.key.clone())];
@@ -126,7 +125,7 @@ impl Gateways {
         if urls.len() > MAX_GATEWAYS {
             return Err(wrong(&format!("these are more than {MAX_GATEWAYS}")));
         }
-        shuffle(&mut urls);
+        fastrand::shuffle(&mut urls);
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -264,7 +263,7 @@ impl Gateways {
     }
 
     /// Remembers how the client's job was created.
-    pub(crate) fn has_created(&self, created: CreatedJob) {
+    pub(crate) fn has_created(&self, created: Creation) {
         *self.created.lock().unwrap_or_else(PoisonError::into_inner) = Some(created);
     }
 

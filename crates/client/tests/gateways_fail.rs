@@ -27,7 +27,8 @@ fn gateways(servers: &[&Server], patience_ms: u64) -> Gateways {
 fn new_job() -> NewJob {
     let workload = WorkloadText { file: "w.toml".to_owned(), toml: String::new(), sql: Default::default(), now: None };
     let (partitions, chunk_bytes) = (None, None);
-    NewJob { workload, queries: vec![], strict: false, data_bytes: 1, partitions, chunk_bytes, files: vec![] }
+    let (workload, data_bytes) = (workload.into(), Some(1));
+    NewJob { workload, queries: vec![], strict: false, data_bytes, partitions, chunk_bytes, files: vec![] }
 }
 
 const MADE: &str = r#"{"job":"00ff","workload":"w","state":"uploading","partitions":1,"chunk_bytes":1024,"tables":["t"],"queries":[]}"#;

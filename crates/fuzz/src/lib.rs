@@ -110,7 +110,7 @@ impl Target {
         match catch_unwind(AssertUnwindSafe(|| target(input))) {
             Ok(outcome) => {
                 assert!(begun.elapsed() < PATIENCE, "{}: {:?} for {}", self.name, begun.elapsed(), self.keep(input));
-                hash(&format!("{outcome:?}"))
+                hash(format!("{outcome:?}"))
             }
             Err(panic) => {
                 let kept = self.keep(input);

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::app::App;
 use crate::certificates::Certificates;
 use crate::job_time::end_late_jobs;
+use crate::observer::observe;
 use crate::routes::router;
 use crate::server::{Ending, Entrance, serve};
 use crate::status::count_jobs;
@@ -69,7 +70,14 @@ impl Gateway {
         });
         let book = Book::open(&link).await?;
         let own_url = url.clone();
-        let say_url = move |beat: &mut tenaz_cluster::Beat| beat.url = Some(own_url.clone());
+        let told = Arc::clone(&vitals);
+        let say_url = move |beat: &mut tenaz_cluster::Beat| {
+            beat.url = Some(own_url.clone());
+            told.say(|name, life, pulse, up_ms| {
+                (beat.signs.name, beat.signs.life) = (name, life);
+                (beat.signs.pulse, beat.signs.up_ms) = (pulse, up_ms);
+            });
+        };
         let membership = Membership::join(&link, Role::Gateway, Membership::new_id()?, say_url);
         Janitor::start(&link, &book, &membership, settings.patience);
         let ending = Ending::default();
@@ -85,6 +93,7 @@ impl Gateway {
         let app = Arc::new(App::new(link, book, member, tokens, &settings, Arc::clone(&vitals), ending.clone()));
         tokio::spawn(count_jobs(Arc::clone(&app)));
         tokio::spawn(end_late_jobs(Arc::clone(&app)));
+        tokio::spawn(observe(Arc::clone(&app)));
         let connections = TaskTracker::new();
         let limits = &settings.limits;
         let entrance = Entrance { router: router(app), certificates, idle: limits.idle, ending: ending.clone() };

@@ -11,6 +11,7 @@ use tenaz_vitals::Vitals;
 
 use crate::Error;
 use crate::certificates::{Certificates, TlsFiles};
+use crate::supervision::Supervisors;
 use crate::tokens::Tokens;
 
 /// How to run a gateway.
@@ -32,6 +33,8 @@ pub struct GatewaySettings {
     pub temp_dir: PathBuf,
     /// How it shows itself to supervisors; nobody watches it without.
     pub vitals: Option<Arc<Vitals>>,
+    /// The way to the cluster's supervisors, if it has any.
+    pub supervisors: Option<Arc<dyn Supervisors>>,
 }
 
 impl GatewaySettings {
@@ -46,6 +49,7 @@ impl GatewaySettings {
             limits: Limits::default(),
             temp_dir: std::env::temp_dir(),
             vitals: None,
+            supervisors: None,
         }
     }
 

@@ -1,4 +1,5 @@
-//! What every process of a cluster shows of itself: heartbeats to the supervisors, `/healthz`, `/readyz` and `/metrics`.
+//! What every process of a cluster shows of itself: heartbeats to the supervisors, `/healthz`, `/readyz` and `/metrics`, and what systemd
+//! waits for.
 //!
 //! A process starts its [`Vitals`] and beats a [`Pulse`] in each of its loops; a supervisor hears heartbeats through a
 //! [`HeartbeatListener`]. Everything that travels is sealed with the cluster's [`Key`]. This crate decides nothing
@@ -19,6 +20,7 @@ mod probe;
 mod pulse;
 mod resolve;
 mod sender;
+mod systemd;
 mod vitals;
 mod wire;
 

@@ -35,7 +35,7 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
         overrule(&mut inferred.workload, list)?;
     }
     for note in &inferred.notes {
-        screen.say(&format!("note: {note}"));
+        screen.note(note);
     }
     let mut statements = match &text {
         Some((origin, text)) => split_statements(origin, text)?,
@@ -164,7 +164,8 @@ fn with_hint(error: anyhow::Error) -> anyhow::Error {
     let Some(column) = &line.column else { return error };
     let cure =
         format!("types are guessed from a sample where --types says nothing; add --types {}.{column}=text", line.table);
-    anyhow::anyhow!("{error}; {cure}")
+    let text = format!("{error}; {cure}");
+    error.context(text)
 }
 
 /// The tables and their columns.

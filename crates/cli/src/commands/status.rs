@@ -134,7 +134,13 @@ fn table(home: &Home, whole: &Whole) -> String {
         let mut rows = vec![["job", "workload", "state", "chunks", "records"].map(str::to_owned)];
         rows.extend(jobs.iter().map(|job| {
             let chunks = format!("{}/{}", job.progress.chunks, job.progress.chunks_known);
-            [job.id.clone(), job.workload.clone(), job.state.clone(), chunks, job.progress.records.to_string()]
+            [
+                job.job.clone(),
+                job.workload.clone(),
+                job.state.as_str().to_owned(),
+                chunks,
+                job.progress.records.to_string(),
+            ]
         }));
         text += "\n";
         text += &aligned(&rows);

@@ -136,3 +136,29 @@ fn compose_finds_nothing_wrong_with_its_file() {
     let output = Command::new("docker").args(["compose", "-f"]).arg(file).args(["config", "-q"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn kustomize_builds_the_base_and_the_overlay_changes_what_it_says() {
+    let built = |folder: &str| -> Option<Vec<serde_json::Value>> {
+        let output = Command::new("kubectl").arg("kustomize").arg(files::root().join(folder)).output().ok()?;
+        assert!(output.status.success(), "{folder}: {}", String::from_utf8_lossy(&output.stderr));
+        Some(serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap())
+    };
+    let (Some(base), Some(overlay)) = (built("deploy/kubernetes"), built("deploy/kubernetes-overlay")) else {
+        return eprintln!("skipped: kubectl is not installed");
+    };
+    let names = |all: &[serde_json::Value]| -> BTreeSet<String> {
+        all.iter().map(|one| format!("{} {}", one["kind"], one["metadata"]["name"])).collect()
+    };
+    assert_eq!(names(&base), names(&files::kubernetes()));
+    assert_eq!(names(&overlay), names(&base));
+    for (all, workers, url) in [(&base, 3, "http://gateway:8080"), (&overlay, 8, "https://tenaz.example.org")] {
+        assert!(all.iter().all(|one| one["metadata"]["namespace"] == "tenaz"));
+        let deployment =
+            |name: &str| all.iter().find(|one| one["kind"] == "Deployment" && one["metadata"]["name"] == name).unwrap();
+        assert_eq!(deployment("worker")["spec"]["replicas"], workers);
+        let env = &deployment("gateway")["spec"]["template"]["spec"]["containers"][0]["env"];
+        let urls: Vec<_> = env.as_array().unwrap().iter().filter(|one| one["name"] == "TENAZ_URL").collect();
+        assert_eq!(urls[0]["value"], url);
+    }
+}

@@ -6,6 +6,7 @@ mod common;
 
 mod access;
 mod any_bytes;
+mod cluster;
 mod encrypted;
 mod jobs;
 mod streams;

@@ -12,10 +12,7 @@ use super::{
     ports::Ports,
     users::{NodeUser, definitions},
 };
-use crate::{
-    error::{Error, NodeObstacle, Result},
-    random::random_u64,
-};
+use crate::error::{Error, NodeObstacle, Result};
 
 /// Erlang that writes the names of Raft servers to disk as soon as they are new. The launcher splits at spaces.
 ///
@@ -81,7 +78,7 @@ impl Files {
         fs::write(self.dir.join("enabled_plugins"), "[].\n")?;
         let cookie = self.dir.join("home/.erlang.cookie");
         if !cookie.exists() {
-            write_cookie(&cookie, &new_cookie())?;
+            write_cookie(&cookie, &new_secret())?;
         }
         Ok(())
     }
@@ -272,8 +269,11 @@ fn configuration(options: &NodeOptions, ports: &Ports, peers: &[String]) -> Stri
     lines.join("\n") + "\n"
 }
 
-pub(super) fn new_cookie() -> String {
-    format!("{:016x}{:016x}", random_u64(), random_u64())
+/// A secret of 128 bits: the cookie that nodes of one cluster share, or a password.
+pub(super) fn new_secret() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the system gives random numbers");
+    format!("{:032x}", u128::from_be_bytes(bytes))
 }
 
 fn write_secret(path: &Path, text: &str) -> io::Result<()> {

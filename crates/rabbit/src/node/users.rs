@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::random::random_u64;
+use super::files::new_secret;
 
 /// A user of a private node.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl NodeUser {
         let own = format!("^{}$", stream.replace('.', "\\."));
         Self {
             name: "tenaz-node".to_owned(),
-            password: format!("{:016x}{:016x}{:016x}", random_u64(), random_u64(), random_u64()),
+            password: new_secret(),
             configure: own.clone(),
             write: own.clone(),
             read: own,
@@ -61,7 +61,7 @@ pub(super) fn definitions(users: &[NodeUser]) -> String {
         .map(|user| {
             json!({
                 "name": user.name,
-                "password_hash": password_hash(&user.password, random_u64().to_be_bytes()),
+                "password_hash": password_hash(&user.password, new_salt()),
                 "hashing_algorithm": "rabbit_password_hashing_sha256",
                 "tags": [],
             })
@@ -76,13 +76,18 @@ pub(super) fn definitions(users: &[NodeUser]) -> String {
     json!({"vhosts": [{"name": "/"}], "users": accounts, "permissions": permissions}).to_string()
 }
 
+fn new_salt() -> [u8; 4] {
+    let mut salt = [0; 4];
+    getrandom::fill(&mut salt).expect("the system gives random numbers");
+    salt
+}
+
 /// As RabbitMQ keeps it: four bytes of salt and the SHA-256 of salt and password, in Base64.
-fn password_hash(password: &str, random: [u8; 8]) -> String {
-    let salt = &random[..4];
+fn password_hash(password: &str, salt: [u8; 4]) -> String {
     let mut hash = Sha256::new();
     hash.update(salt);
     hash.update(password.as_bytes());
-    base64(&[salt, hash.finalize().as_slice()].concat())
+    base64(&[salt.as_slice(), hash.finalize().as_slice()].concat())
 }
 
 fn base64(bytes: &[u8]) -> String {

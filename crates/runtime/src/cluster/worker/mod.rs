@@ -20,6 +20,8 @@ mod isolation;
 mod planning;
 mod pool;
 mod reading;
+#[cfg(test)]
+mod simulated;
 mod unserved;
 
 use std::collections::BTreeSet;
@@ -129,9 +131,15 @@ impl Worker {
         let board = Arc::new(Board::default());
         let build = settings.faults.build.clone().map_or_else(tenaz_cluster::build_id, BuildId::new);
         let (said, announced) = (Arc::clone(&board), build.clone());
+        let (told, counted) = (Arc::clone(&vitals), metrics.clone());
         let membership = Membership::join(&link, Role::Worker, Membership::new_id()?, move |beat| {
             beat.build.clone_from(&announced);
             said.fill(beat);
+            told.say(|name, life, pulse, up_ms| {
+                (beat.signs.name, beat.signs.life) = (name, life);
+                (beat.signs.pulse, beat.signs.up_ms) = (pulse, up_ms);
+            });
+            (beat.signs.duplicates, beat.signs.replays) = (counted.duplicates_dropped.get(), counted.replays.get());
         });
         Janitor::start(&link, &book, &membership, settings.patience);
         tracing::info!(member = %membership.me(), threads = settings.threads, "the worker is ready");

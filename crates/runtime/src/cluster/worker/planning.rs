@@ -1,14 +1,16 @@
 //! Planning a job: written down before it is begun, so that a plan that kills is not planned again by every worker that comes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tenaz_cluster::{Control, JobSpec};
 use tenaz_core::limits::MAX_PLAN_ATTEMPTS;
-use tenaz_core::{Classified, Fact, FaultClass, JobCard};
+use tenaz_core::{Classified, Fact, FaultClass, JobCard, StageId};
 
 use super::Shop;
 use super::engine::ClusterEngine;
+use super::unserved::StandBack;
 use crate::limits::{PLAN_LISTEN, PLAN_NOTE};
 
 /// What became of the plan.
@@ -16,13 +18,18 @@ pub(super) enum Planning {
     /// It is there.
     Done(Arc<ClusterEngine>),
     /// This process cannot plan it, for this reason.
-    StandsBack(String),
+    StandsBack(StandBack),
     /// The job has failed, or nobody wants it any more.
     Over,
 }
 
-/// Plans the job. Fails it if too many have died of that.
-pub(super) async fn plan(shop: &Arc<Shop>, card: &JobCard, spec: Arc<JobSpec>) -> Planning {
+/// Plans the job; for the stages in `given_up` no worker has enough memory. Fails the job if too many have died of planning it.
+pub(super) async fn plan(
+    shop: &Arc<Shop>,
+    card: &JobCard,
+    spec: Arc<JobSpec>,
+    given_up: BTreeSet<StageId>,
+) -> Planning {
     if is_deadly(shop, card).await {
         let text = format!(
             "planning the job has killed {MAX_PLAN_ATTEMPTS} workers, one after the other: make its questions smaller, or submit them one \
@@ -33,18 +40,21 @@ pub(super) async fn plan(shop: &Arc<Shop>, card: &JobCard, spec: Arc<JobSpec>) -
     }
     let by = shop.membership.me();
     if !is_noted(shop, card, Fact::PlanBegun { by }).await {
-        return Planning::StandsBack("it could not be written down that the job is going to be planned".to_owned());
+        let reason = "it could not be written down that the job is going to be planned".to_owned();
+        return Planning::StandsBack(StandBack { reason, short_of_memory: None, given_up });
     }
     let planned = {
-        let (shop, id) = (Arc::clone(shop), card.id.clone());
-        tokio::task::spawn_blocking(move || ClusterEngine::plan(&id, &spec, &shop)).await
+        let (shop, id, given_up) = (Arc::clone(shop), card.id.clone(), given_up.clone());
+        tokio::task::spawn_blocking(move || ClusterEngine::plan(&id, &spec, &shop, given_up)).await
     };
     // A note that gets lost makes one of the dead of a worker that leaves later: five of them are needed.
     let ended = is_noted(shop, card, Fact::PlanEnded { by }).await;
     tracing::debug!(job = %card.id, ended, "the job is planned");
     match planned {
         Ok(Ok(engine)) => Planning::Done(Arc::new(engine)),
-        Ok(Err(error)) if error.class() == FaultClass::Process => Planning::StandsBack(error.to_string()),
+        Ok(Err(error)) if error.class() == FaultClass::Process => {
+            Planning::StandsBack(StandBack::new(&error, given_up))
+        }
         Ok(Err(error)) => {
             super::act::fail(shop, &card.id, "plan", error.class(), error.to_string());
             Planning::Over

@@ -273,7 +273,9 @@ mod tests {
         let (done, order) = mpsc::channel();
         for number in 100..110 {
             let done = done.clone();
-            pool.of_job("honest", &job(number)).run(move || drop(done.send(())));
+            pool.of_job("honest", &job(number)).run(move || {
+                let _ = done.send(());
+            });
         }
         for _ in 0..10 {
             order.recv_timeout(std::time::Duration::from_secs(30)).expect("the honest tenant is served");
@@ -291,7 +293,9 @@ mod tests {
         let hand_in = |tenant: &'static str, job: u8, works: usize| {
             for _ in 0..works {
                 let done = done.clone();
-                pool.of_job(tenant, &JobId::from_bytes([job; 8])).run(move || drop(done.send(tenant)));
+                pool.of_job(tenant, &JobId::from_bytes([job; 8])).run(move || {
+                    let _ = done.send(tenant);
+                });
             }
         };
         (1..=64).for_each(|job| hand_in("greedy", job, 10));

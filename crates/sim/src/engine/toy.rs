@@ -1,17 +1,15 @@
-//! The rows of a simulated job: a [`RowEngine`] that computes with rows of two numbers, and tells what it saw.
+//! Rows of two numbers, computed by the simulator itself: what a mistake does to them is cheap to see.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use tenaz_core::{
-    Classified, ClosedTable, DoneSummary, EdgeSums, End, Error, FailedStages, FaultClass, Imbalance, Ledger, Lineage,
-    Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId,
+    ClosedTable, EdgeSums, Error, FailedStages, Ledger, Lineage, Log, Partition, QueryEnded, QueryId, Source, StageId,
+    TableId,
 };
 
+use super::{Finding, StepError};
 use crate::broker::ChunkCopy;
 use crate::mutation::Mutation;
 use crate::rows::{Message, Row, TaskRows};
@@ -19,53 +17,10 @@ use crate::scenario::Scenario;
 use crate::store::LogState;
 
 /// The rows that one reading of a log has given.
-pub(crate) type LogRows = Rc<RefCell<LogState>>;
-
-/// Why a step could not be done.
-#[derive(Debug)]
-pub(crate) enum StepError {
-    /// The worker's disk is full.
-    DiskFull,
-    /// Rows are not conserved, or two parties disagree.
-    Contradiction(Error),
-    /// The records of a table do not add up.
-    Imbalance(Imbalance),
-    /// The job is concluded, but nobody has said how many records this table has.
-    NotClosed(TableId),
-}
-
-impl fmt::Display for StepError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DiskFull => f.write_str("the disk is full"),
-            Self::Contradiction(error) => error.fmt(f),
-            Self::Imbalance(imbalance) => imbalance.fmt(f),
-            Self::NotClosed(table) => write!(f, "nobody has said how many records table {} has", table.0),
-        }
-    }
-}
-
-impl Classified for StepError {
-    fn class(&self) -> FaultClass {
-        match self {
-            Self::DiskFull => FaultClass::Process,
-            Self::Contradiction(_) => FaultClass::Data,
-            Self::Imbalance(_) | Self::NotClosed(_) => FaultClass::Bug,
-        }
-    }
-}
-
-/// What an engine has seen and the checks must know.
-#[derive(Debug)]
-pub(crate) enum Finding {
-    /// A rule was broken.
-    Broken(String),
-    /// The job was concluded with these results.
-    Concluded(LogState),
-}
+pub(crate) type ToyRows = Rc<RefCell<LogState>>;
 
 /// Computes with the rows of one worker's part in the job.
-pub(crate) struct SimEngine {
+pub(crate) struct ToyEngine {
     scenario: Rc<Scenario>,
     /// Stands for all that makes the order of rows differ from worker to worker.
     turn: u64,
@@ -77,11 +32,11 @@ pub(crate) struct SimEngine {
     /// Broadcasts that have failed.
     failed_broadcasts: RefCell<FailedStages>,
     /// The rows of the present reading of each log, for mistakes that look them up.
-    opened: RefCell<BTreeMap<Log, LogRows>>,
+    opened: RefCell<BTreeMap<Log, ToyRows>>,
     findings: RefCell<Vec<Finding>>,
 }
 
-impl SimEngine {
+impl ToyEngine {
     /// The engine of a worker that has just heard of the job.
     pub(crate) fn new(scenario: Rc<Scenario>, turn: u64, mutation: Mutation) -> Self {
         Self {
@@ -102,7 +57,7 @@ impl SimEngine {
     }
 
     /// The rows of the present reading of a log.
-    pub(crate) fn rows(&self, log: Log) -> Option<LogRows> {
+    pub(crate) fn rows(&self, log: Log) -> Option<ToyRows> {
         self.opened.borrow().get(&log).cloned()
     }
 
@@ -132,7 +87,12 @@ impl SimEngine {
     }
 
     /// The records of the results against those that the tables were closed with.
-    fn balance(&self, results: &LogState, closed: &BTreeMap<TableId, ClosedTable>) -> Result<(), StepError> {
+    fn balance(
+        &self,
+        results: &LogState,
+        closed: &BTreeMap<TableId, ClosedTable>,
+        complete: &BTreeSet<TableId>,
+    ) -> Result<(), StepError> {
         let tables = self.scenario.topology.tables();
         let mut ledger = Ledger::new(tables);
         for (source, records) in results.accounts() {
@@ -140,17 +100,18 @@ impl SimEngine {
                 ledger.decoded(usize::from(table.0), records, 0);
             }
         }
-        for table in (0..tables as u16).map(TableId) {
+        for &table in complete {
             let records = closed.get(&table).and_then(|closed| closed.records).ok_or(StepError::NotClosed(table))?;
             ledger.read(usize::from(table.0), records);
+            ledger.check_table(usize::from(table.0)).map_err(StepError::Imbalance)?;
         }
-        ledger.check().map_err(StepError::Imbalance)
+        Ok(())
     }
 
     fn task_rows(
         &self,
         (stage, partition): (StageId, Partition),
-        rows: &LogRows,
+        rows: &ToyRows,
     ) -> Result<(Vec<Vec<Row>>, u64), StepError> {
         let topology = &self.scenario.topology;
         let reads = &topology.stage(stage).reads;
@@ -169,7 +130,7 @@ impl SimEngine {
         &self,
         (stage, partition): (StageId, Partition),
         sources: Option<u64>,
-        rows: &LogRows,
+        rows: &ToyRows,
     ) -> Result<Vec<(Log, Message)>, StepError> {
         let shape = self.scenario.topology.stage(stage);
         let task = Source::Task { stage, partition };
@@ -187,50 +148,35 @@ impl SimEngine {
         let lineage = Lineage { input, broadcasts: self.broadcast_lineage(&shape.broadcasts) };
         Ok(self.scenario.messages((task, lineage), &made, self.turn))
     }
-}
 
-impl RowEngine for SimEngine {
-    type LogRows = LogRows;
-    type Body = Message;
-    type Sent = Message;
-    type Permit = Rc<()>;
-    type Leaf = ChunkCopy;
-    type Early = Infallible;
-    type End = End;
-    type Error = StepError;
-
-    fn open(&self, log: Log) -> LogRows {
+    /// The rows of a log that nobody has read yet.
+    pub(super) fn open(&self, log: Log) -> ToyRows {
         let mut opened = self.opened.borrow_mut();
         match opened.get(&log) {
             Some(rows) if self.mutation == Mutation::KeepReleased => Rc::clone(rows),
             _ => {
-                let rows = LogRows::default();
+                let rows = ToyRows::default();
                 opened.insert(log, Rc::clone(&rows));
                 rows
             }
         }
     }
 
-    fn run_chunk(&self, leaf: ChunkCopy) -> Result<Vec<(Log, Message)>, StepError> {
+    /// The leaf work of a chunk.
+    pub(super) fn run_chunk(&self, leaf: ChunkCopy) -> Vec<(Log, Message)> {
         let ChunkCopy { source, version } = leaf;
-        let Source::Chunk { table, number } = source else { return Ok(Vec::new()) };
+        let Source::Chunk { table, number } = source else { return Vec::new() };
         let edges = self.scenario.topology.broadcasts_of(table);
         self.expect_broadcasts(source, &edges);
         let failed = self.failed_broadcasts.borrow();
         let made = self.scenario.run_chunk((table, number), version, |edge| self.broadcast(edge), &failed);
         let digest = self.scenario.digest(source, version);
         let lineage = Lineage::of_chunk(digest, self.broadcast_lineage(&edges));
-        Ok(self.scenario.messages((source, lineage), &made, self.turn))
+        self.scenario.messages((source, lineage), &made, self.turn)
     }
 
-    fn take(
-        &self,
-        log: Log,
-        rows: &LogRows,
-        source: Source,
-        parts: Vec<LogPart<Message>>,
-    ) -> Result<Option<Infallible>, StepError> {
-        let mut messages: Vec<Message> = parts.into_iter().map(|part| part.body).collect();
+    /// Takes all parts of an output in.
+    pub(super) fn take(&self, log: Log, rows: &ToyRows, source: Source, mut messages: Vec<Message>) {
         let expected = messages.first().map_or(0, |first| first.header.parts as usize);
         if messages.len() != expected {
             self.broken(format!("{source} was taken from log {log} without all its parts"));
@@ -247,45 +193,58 @@ impl RowEngine for SimEngine {
             let edges: Vec<StageId> = state.rows().map(|(edge, _)| edge).collect();
             edges.into_iter().for_each(|edge| self.snapshot(&state, edge));
         }
-        Ok(None)
     }
 
-    fn complete_broadcast(&self, rows: &LogRows, edge: StageId) -> Result<(), StepError> {
+    /// A broadcast has all its rows.
+    pub(super) fn complete_broadcast(&self, rows: &ToyRows, edge: StageId) {
         self.snapshot(&rows.borrow(), edge);
-        Ok(())
     }
 
-    fn run_task(
+    /// The rows stay: the conclusion is checked against all of them.
+    pub(crate) fn make_answer(
         &self,
-        task: (StageId, Partition),
-        sources: u64,
-        rows: Arc<LogRows>,
-        _is_wanted: &dyn Fn() -> bool,
-    ) -> Result<Option<Vec<(Log, Message)>>, StepError> {
-        self.run_over(task, Some(sources), &rows).map(Some)
-    }
-
-    fn make_answer(&self, _rows: &LogRows, _query: QueryId) -> Result<(), StepError> {
-        Ok(())
+        rows: &ToyRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, StepError> {
+        let results = rows.borrow();
+        let topology = &self.scenario.topology;
+        let lineage = results.lineage().check_query(topology, query).map_err(StepError::Contradiction);
+        let balanced = self.balance(&results, closed, &topology.tables_of(query));
+        let is_checked = self.mutation != Mutation::NoLineage;
+        if is_checked && self.scenario.changed.is_some() {
+            lineage?;
+            balanced?;
+            self.findings.borrow_mut().push(Finding::Answered(query, results.clone()));
+        } else {
+            // Every chunk came in one version: the oracle judges first, so that it is seen what a mistake would lead to.
+            self.findings.borrow_mut().push(Finding::Answered(query, results.clone()));
+            if is_checked {
+                lineage?;
+            }
+            balanced?;
+        }
+        Ok(QueryEnded { outcome: self.scenario.outcome(&results, query), at_ms: self.turn })
     }
 
     /// The results are taken out of the log: they can be had once.
-    fn conclude(&self, rows: &LogRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<End, StepError> {
+    pub(crate) fn conclude(&self, rows: &ToyRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<(), StepError> {
         let results = rows.take();
+        let tables = (0..self.scenario.topology.tables() as u16).map(TableId).collect();
         let lineage = results.lineage().check(&self.scenario.topology).map_err(StepError::Contradiction);
         if self.mutation != Mutation::NoLineage && self.scenario.changed.is_some() {
             lineage?;
-            self.balance(&results, closed)?;
+            self.balance(&results, closed, &tables)?;
             self.findings.borrow_mut().push(Finding::Concluded(results));
         } else {
             // Every chunk came in one version: the oracle judges first, so that it is seen what a mistake would lead to.
-            let balanced = self.balance(&results, closed);
+            let balanced = self.balance(&results, closed, &tables);
             self.findings.borrow_mut().push(Finding::Concluded(results));
             if self.mutation != Mutation::NoLineage {
                 lineage?;
             }
             balanced?;
         }
-        Ok(End::Done(DoneSummary::default()))
+        Ok(())
     }
 }
