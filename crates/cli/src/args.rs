@@ -12,6 +12,7 @@ use tenaz_runtime::format::Format;
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
 use crate::screen::MessageFormat;
 use crate::supervision_args::{BrokerNodeArgs, ChaosArgs, DownArgs, ProbeArgs, StatusArgs, SupervisorArgs, UpArgs};
+use crate::transport_args::TransportArgs;
 
 /// Answers analytical questions over large CSV exports, in one pass.
 #[derive(Debug, Parser)]
@@ -191,6 +192,8 @@ pub(crate) struct SubmitArgs {
     /// A file with the token in its first line, instead of --token.
     #[arg(long, value_name = "FILE", env = "TENAZ_TOKEN_FILE", conflicts_with = "token")]
     pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
     /// Fail at the first bad record.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -261,6 +264,8 @@ pub(crate) struct SqlArgs {
     /// A file with the token in its first line, instead of --token.
     #[arg(long, value_name = "FILE", env = "TENAZ_TOKEN_FILE", conflicts_with = "token")]
     pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::HumanCount;
@@ -23,9 +24,9 @@ use crate::summary::{Summary, closing_lines};
 use crate::verdict::Verdict;
 
 /// The bad records, beside the answers in a directory.
-const REJECTS: &str = "rejects.csv";
+pub(crate) const REJECTS: &str = "rejects.csv";
 /// What is to be known of the job, beside the answers in a directory.
-const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 
 /// Where answers go.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub(crate) enum Target {
     File(PathBuf, Format),
     /// Everything to standard output, at the end: so many rows of each answer, or all of them if that is 0.
     Screen(Format, u64),
-    /// The rows of the only query to standard output, as soon as they are known.
+    /// The rows to standard output, as soon as they are known; of several queries, each with the name of its own.
     Stream(Format),
     /// Everything to standard output, at the end, one stream behind the other.
     Streams(Format),
@@ -78,14 +79,15 @@ impl Target {
             _ if workload.queries.len() == 1 && !args.sorted => Ok(Self::Stream(format)),
             Format::Arrows => Ok(Self::Streams(format)),
             _ if workload.queries.len() == 1 => Ok(Self::Streams(format)),
+            Format::Ndjson if left == workload.queries.len() => Ok(Self::Stream(format)),
             _ if left == 1 => {
                 let text = "a query beside COPY statements is shown as a table, or goes to a directory with --out";
                 Err(Usage(text.to_owned()).into())
             }
             _ => {
                 let text = format!(
-                    "{} answers do not fit into one {} stream; ask one query (of a workload: --query NAME), or give a directory \
-                     with --out",
+                    "{} answers do not fit into one {} stream; ask one query (of a workload: --query NAME), give a directory with \
+                     --out, or write --format ndjson, where each row says its query",
                     workload.queries.len(),
                     format.name()
                 );
@@ -147,6 +149,8 @@ pub(crate) struct HandOut<'a> {
     pub(crate) copies: &'a Copies,
     pub(crate) stream: Option<&'a RowStream>,
     pub(crate) bad: &'a BadRecords<'a>,
+    /// The answers that were handed out when they became final.
+    pub(crate) delivered: BTreeSet<String>,
 }
 
 impl HandOut<'_> {
@@ -226,7 +230,7 @@ impl HandOut<'_> {
         };
         self.bad.tell_rest(matches!(self.target, Target::Dir(..)));
         screen.say(&format!("\n{}", closing_lines(outcome)));
-        if self.stream.is_some_and(RowStream::is_unordered) {
+        if self.stream.is_some_and(|stream| stream.is_unordered() && !stream.has_several()) {
             screen.say(
                 "rows were written as they became known; the fingerprint is that of the sorted answer (--out DIR)",
             );
@@ -236,35 +240,16 @@ impl HandOut<'_> {
         }
     }
 
-    /// The answers that do not go to files of their own.
+    /// The answers that do not go to files of their own, and were not handed out before.
     fn kept<'o>(&self, outcome: &'o Outcome) -> impl Iterator<Item = &'o Answer> {
-        outcome.answers.iter().filter(|answer| !self.copies.has(&answer.name))
+        let is_left = |answer: &&Answer| !self.copies.has(&answer.name) && !self.delivered.contains(&answer.name);
+        outcome.answers.iter().filter(is_left)
     }
 
     fn show(&self, outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
-        let limit = (rows > 0).then_some(rows);
         for (index, answer) in self.kept(outcome).enumerate() {
-            let mut out = BufWriter::new(stdout());
-            let title = if answer.title.is_empty() { &answer.name } else { &answer.title };
-            let (space, mark) =
-                (if index > 0 { "\n" } else { "" }, if format == Format::Markdown { "## " } else { "" });
-            let shown = (|| -> Result<()> {
-                writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
-                match format {
-                    Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
-                    Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
-                    _ => {
-                        writeln!(out)?;
-                        write_answer(answer, &mut *format.writer(&mut out))?;
-                    }
-                }
-                if format == Format::Table {
-                    let plural = if answer.rows == 1 { "row" } else { "rows" };
-                    writeln!(out, "{} {plural}, {:.2} s", HumanCount(answer.rows), outcome.elapsed.as_secs_f64())?;
-                }
-                Ok(out.flush()?)
-            })();
-            shown.map_err(not_written)?;
+            let is_first = index == 0 && self.delivered.is_empty();
+            show_answer(answer, format, rows, is_first, outcome.elapsed)?;
         }
         Ok(())
     }
@@ -276,6 +261,31 @@ fn not_written(error: anyhow::Error) -> anyhow::Error {
         Ok(io) => stdout_failed(io),
         Err(other) => other,
     }
+}
+
+/// Shows an answer on standard output.
+pub(crate) fn show_answer(answer: &Answer, format: Format, rows: u64, is_first: bool, elapsed: Duration) -> Result<()> {
+    let limit = (rows > 0).then_some(rows);
+    let mut out = BufWriter::new(stdout());
+    let title = if answer.title.is_empty() { &answer.name } else { &answer.title };
+    let (space, mark) = (if is_first { "" } else { "\n" }, if format == Format::Markdown { "## " } else { "" });
+    let shown = (|| -> Result<()> {
+        writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
+        match format {
+            Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
+            Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
+            _ => {
+                writeln!(out)?;
+                write_answer(answer, &mut *format.writer(&mut out))?;
+            }
+        }
+        if format == Format::Table {
+            let plural = if answer.rows == 1 { "row" } else { "rows" };
+            writeln!(out, "{} {plural}, {:.2} s", HumanCount(answer.rows), elapsed.as_secs_f64())?;
+        }
+        Ok(out.flush()?)
+    })();
+    shown.map_err(not_written)
 }
 
 /// The format of a file: as said, or as its ending says.
@@ -321,7 +331,7 @@ pub(crate) fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
+pub(crate) fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
     writer.begin(&answer.schema)?;
     for batch in answer.batches() {
         writer.rows(&batch?)?;
@@ -331,6 +341,6 @@ fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
 }
 
 /// The file of an answer in a directory.
-fn file_name(query: &str, format: Format) -> String {
+pub(crate) fn file_name(query: &str, format: Format) -> String {
     format!("{query}.{}", format.name())
 }

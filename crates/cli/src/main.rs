@@ -6,6 +6,7 @@ mod cluster_args;
 mod commands;
 mod config;
 mod copies;
+mod delivery;
 mod ends;
 mod fetch;
 mod hand_out;
@@ -22,6 +23,8 @@ mod secrets;
 mod stop;
 mod summary;
 mod supervision_args;
+mod supervisors;
+mod transport_args;
 mod verdict;
 
 use std::process::ExitCode;

@@ -105,10 +105,14 @@ impl Screen {
             }
             return;
         }
-        let write = || {
+        self.beside_bars(|| {
             // Nobody is left to be told when standard error is closed.
             let _ = writeln!(std::io::stderr().lock(), "{text}");
-        };
+        });
+    }
+
+    /// Does something that writes to the terminal, so that bars are not torn.
+    pub(crate) fn beside_bars<T>(&self, write: impl FnOnce() -> T) -> T {
         match self.bars.lock() {
             Ok(bars) => match bars.as_ref() {
                 Some(bars) => bars.suspend(write),

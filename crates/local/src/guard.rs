@@ -88,9 +88,9 @@ mod tests {
 
     fn status(path: &str, headers: &[(&'static str, &'static str)]) -> u16 {
         let guard = Guard::new("127.0.0.1:7500".parse().unwrap(), "secret".to_owned());
-        let headers = headers.iter().map(|(name, value)| {
-            (header::HeaderName::from_static(name), HeaderValue::from_static(value))
-        });
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (header::HeaderName::from_static(name), HeaderValue::from_static(value)));
         let refused = guard.check(path, &headers.collect()).err();
         refused.map_or(200, |problem| problem.into_response().status().as_u16())
     }

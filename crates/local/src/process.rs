@@ -76,9 +76,10 @@ impl Usage {
         let pages = read("/proc/self/statm").and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
         // The name in the second field may have spaces.
         let stat = read("/proc/self/stat");
-        let fields: Vec<f64> = stat.as_deref().and_then(|text| text.rsplit_once(')')).map_or_else(Vec::new, |(_, rest)| {
-            rest.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect()
-        });
+        let fields: Vec<f64> =
+            stat.as_deref().and_then(|text| text.rsplit_once(')')).map_or_else(Vec::new, |(_, rest)| {
+                rest.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect()
+            });
         let system_up = read("/proc/uptime").and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
         let begun = fields.get(19).map(|ticks| ticks / Self::TICKS);
         Self {

@@ -36,9 +36,10 @@ pub(crate) fn router(local: Shared, guard: Arc<Guard>) -> Router {
         .route("/v1/files/{name}", put(files::put).layer(DefaultBodyLimit::max(MAX_PIECE_BYTES)))
         .route("/healthz", get(async || axum::Json(json!({"status": "ok"}))))
         .with_state(local);
-    let page = Router::new()
-        .route("/", get(page))
-        .route("/ui/{*path}", get(async |Path(path): Path<String>, headers: HeaderMap| tenaz_ui::asset(&path, &headers)));
+    let page = Router::new().route("/", get(page)).route(
+        "/ui/{*path}",
+        get(async |Path(path): Path<String>, headers: HeaderMap| tenaz_ui::asset(&path, &headers)),
+    );
     let missing = async || Problem::not_found("such path; the page is at /");
     api.merge(page).fallback(missing).layer(axum::middleware::from_fn_with_state(guard, guarded))
 }

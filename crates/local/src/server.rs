@@ -60,7 +60,9 @@ impl Server {
     pub async fn start(settings: Settings) -> std::io::Result<Self> {
         let Settings { data, reading, types, options, listen } = settings;
         if !listen.ip().is_loopback() {
-            let text = format!("{listen} can be reached from other machines: listen on 127.0.0.1, and use a gateway for others");
+            let text = format!(
+                "{listen} can be reached from other machines: listen on 127.0.0.1, and use a gateway for others"
+            );
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, text));
         }
         let listener = TcpListener::bind(listen).await?;

@@ -159,7 +159,9 @@ pub fn with_values(sql: &str, values: &[String]) -> Result<String> {
         from = end;
     }
     if let Some((name, ..)) = given.iter().find(|(.., used)| !used) {
-        return Err(StatementError::Wrong(format!("no query has {name}; leave its --set out, or write {name} where it belongs")));
+        return Err(StatementError::Wrong(format!(
+            "no query has {name}; leave its --set out, or write {name} where it belongs"
+        )));
     }
     text.push_str(&sql[from..]);
     Ok(text)

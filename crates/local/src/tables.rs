@@ -209,7 +209,8 @@ fn describe_query(query: &Query) -> Value {
 /// Whether there are files for every table of the workload.
 fn fits(workload: &Workload, dir: &Path) -> bool {
     let root = glob::Pattern::escape(&dir.to_string_lossy());
-    let is_there = |pattern: &String| glob::glob(&format!("{root}/{pattern}")).is_ok_and(|mut paths| paths.next().is_some());
+    let is_there =
+        |pattern: &String| glob::glob(&format!("{root}/{pattern}")).is_ok_and(|mut paths| paths.next().is_some());
     workload.tables.iter().all(|table| table.files.iter().any(is_there))
 }
 

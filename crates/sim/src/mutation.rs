@@ -26,6 +26,8 @@ mutations! {
     NoDedup,
     /// Concludes with the first message of the results.
     ConcludeEarly,
+    /// Calls all queries final with the first message of the results.
+    AnswerEarly,
     /// Puts parts together that two workers have made differently.
     MixContents,
     /// Keeps the rows of a log that it was told to release.

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tenaz_core::{
-    ChunkDigest, Error, FailedStages, FaultClass, Lineage, Log, Partition, QueryId, Route, Source, StageFailure,
-    StageId, StageShape, TableId, TaskSet, Topology, Wave,
+    ChunkDigest, Error, FailedStages, FaultClass, Lineage, Log, Partition, QueryId, QueryOutcome, Route, Source,
+    StageFailure, StageId, StageShape, TableId, TaskSet, Topology, Wave,
 };
 
 use crate::engine::RealJob;
 use crate::rng::Rng;
 use crate::rows::{Message, Op, Row, TaskRows, cut, partition_of};
+use crate::store::LogState;
 
 /// The kinds of job that are simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -285,6 +286,29 @@ impl Scenario {
     fn fails(&self, stage: StageId, inputs: &[Vec<Row>]) -> bool {
         let has = |key: u32| inputs.iter().flatten().any(|row| row.key == key);
         self.intolerance.is_some_and(|intolerance| intolerance.stage == stage && has(intolerance.key))
+    }
+
+    /// The answer that these rows of the results log are; a query of which a stage has failed has none, whatever rows of it have
+    /// come.
+    pub(crate) fn answer_of(&self, results: &LogState, query: QueryId) -> Result<Vec<Row>, StageId> {
+        if let Some(failure) = results.failed().of_query(&self.topology, query) {
+            return Err(failure.stage);
+        }
+        let is_of_query = |stage: StageId| self.topology.stage(stage).route == Route::Results(query);
+        let mut rows: Vec<Row> = results.rows().filter(|(stage, _)| is_of_query(*stage)).map(|(_, row)| row).collect();
+        rows.sort();
+        Ok(rows)
+    }
+
+    /// The end of a query as it is told. The rows themselves are the fingerprint.
+    pub(crate) fn outcome(&self, results: &LogState, query: QueryId) -> QueryOutcome {
+        match self.answer_of(results, query) {
+            Ok(rows) => QueryOutcome::Answered { rows: rows.len() as u64, fingerprint: format!("{rows:?}") },
+            Err(stage) => {
+                let text = format!("stage {} has failed", stage.0);
+                QueryOutcome::Failed { class: FaultClass::Query, text: text.into() }
+            }
+        }
     }
 
     /// The number of chunks of a table.

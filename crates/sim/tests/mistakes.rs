@@ -151,7 +151,9 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         M::NoDedup => &[INPUT, "was accounted for twice", WRONG],
         M::KeepReleased => &[INPUT, WRONG],
         M::ComputeOnPartialInput | M::ForgetFailures => &[WRONG],
-        M::ConcludeEarly | M::MixContents | M::LookUpLate | M::ConcludeTwice | M::NoLineage => &[WRONG],
+        M::ConcludeEarly | M::AnswerEarly | M::MixContents | M::LookUpLate | M::ConcludeTwice | M::NoLineage => {
+            &[WRONG]
+        }
         M::SnapshotEarly | M::TakeLastPart => &[WRONG, INPUT],
         M::IgnoreWaves | M::CompleteFinishedEarly => &[UNREADY],
         M::TakeFinishedEarly => &[INPUT, WRONG, SHOULD_NOT],

@@ -20,8 +20,7 @@ pub fn wants_page(headers: &HeaderMap) -> bool {
 /// The page. It may not be kept: it names the files of this build.
 pub fn page(host: Host, headers: &HeaderMap) -> Response {
     let document = document(host).into_bytes();
-    let (bytes, encoding) =
-        if takes_gzip(headers) { (compressed(&document), Some("gzip")) } else { (document, None) };
+    let (bytes, encoding) = if takes_gzip(headers) { (compressed(&document), Some("gzip")) } else { (document, None) };
     let mut response = file(bytes.into(), "text/html; charset=utf-8", encoding);
     set(&mut response, "cache-control", "no-cache");
     set(&mut response, "content-security-policy", content_security_policy());
@@ -98,7 +97,9 @@ mod tests {
         assert_eq!(found.status(), StatusCode::OK);
         assert_eq!(found.headers()["content-encoding"], "gzip");
         assert_eq!(found.headers()["content-type"], "text/javascript; charset=utf-8");
-        assert!(asset(&path, &headers(header::ACCEPT_ENCODING, "gzip;q=0")).headers().get("content-encoding").is_none());
+        assert!(
+            asset(&path, &headers(header::ACCEPT_ENCODING, "gzip;q=0")).headers().get("content-encoding").is_none()
+        );
         for wrong in ["app/main.js", "0000000000000000/app/main.js", "", "../Cargo.toml"] {
             assert_eq!(asset(wrong, &HeaderMap::new()).status(), StatusCode::NOT_FOUND, "{wrong}");
         }

@@ -6,8 +6,10 @@ use std::process::Command;
 
 #[test]
 fn the_pure_modules_pass_their_tests() {
-    let version = Command::new("node").arg("--version").output().ok().and_then(|done| String::from_utf8(done.stdout).ok());
-    let major = version.as_deref().and_then(|text| text.trim().strip_prefix('v')?.split('.').next()?.parse::<u32>().ok());
+    let version =
+        Command::new("node").arg("--version").output().ok().and_then(|done| String::from_utf8(done.stdout).ok());
+    let major =
+        version.as_deref().and_then(|text| text.trim().strip_prefix('v')?.split('.').next()?.parse::<u32>().ok());
     if major.is_none_or(|major| major < 20) {
         eprintln!("skipped: Node 20 or later is not installed, so the page's modules are not tested");
         return;

@@ -6,6 +6,7 @@
 //! about anybody's life, and knows neither the broker nor a query.
 
 mod challenge;
+mod cipher;
 mod cluster_id;
 mod error;
 mod health;
@@ -23,6 +24,7 @@ mod systemd;
 mod vitals;
 mod wire;
 
+pub use cipher::{Cipher, TAG_BYTES};
 pub use cluster_id::ClusterId;
 pub use error::{Error, Refusal};
 pub use health::{Health, Readiness};

@@ -132,6 +132,12 @@ impl Vitals {
         self.shared.health()
     }
 
+    /// Name, life, pulse and the milliseconds since the start, for heartbeats of another kind.
+    pub fn say(&self, hear: impl FnOnce(String, u64, u64, u64)) {
+        let beat = self.shared.heartbeat();
+        hear(beat.identity.name.to_string(), beat.identity.incarnation.0, beat.pulse, beat.up_ms);
+    }
+
     /// What `/readyz` says.
     pub fn readiness(&self) -> Readiness {
         self.shared.readiness()

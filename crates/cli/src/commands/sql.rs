@@ -87,6 +87,7 @@ fn on_cluster(args: &SqlArgs, workload: &Workload, dir: &Path, copies: Copies, s
         gateway: args.gateway.clone(),
         token: args.token.clone(),
         token_file: args.token_file.clone(),
+        transport: args.transport.clone(),
         time: args.time.clone(),
         output: args.output.clone(),
         strict: args.engine.strict,

@@ -77,7 +77,10 @@ fn by_keyboard_alone_with_completion_and_a_mistake_at_its_place() {
     // Ctrl+A, then typed anew, with a completion taken by Enter.
     browser.press(&["\u{e009}", "a"]);
     browser.type_keys("SELECT city, sum(amo");
-    browser.wait_for("a completion", "document.querySelector('.offer [aria-selected=true]')?.textContent.startsWith('amount')");
+    browser.wait_for(
+        "a completion",
+        "document.querySelector('.offer [aria-selected=true]')?.textContent.startsWith('amount')",
+    );
     browser.press(&["\u{e007}"]);
     browser.type_keys(") AS total FROM orders GROUP BY city ORDER BY city");
     browser.press(&["\u{e00c}"]);
@@ -88,7 +91,10 @@ fn by_keyboard_alone_with_completion_and_a_mistake_at_its_place() {
     browser.script("document.querySelector('.grid').focus()", &[]);
     browser.press(&["\u{e015}"]);
     browser.press(&["\u{e014}"]);
-    browser.wait_for("the active cell", "document.querySelector('.grid .active')?.textContent.trim() === '1234567890133.51'");
+    browser.wait_for(
+        "the active cell",
+        "document.querySelector('.grid .active')?.textContent.trim() === '1234567890133.51'",
+    );
     browser.is_clean();
 }
 
@@ -123,13 +129,19 @@ fn a_million_rows_are_scrolled_through_and_a_running_job_is_cancelled() {
     browser.open(&served.url);
     browser.wait_for_text("Ask about these tables");
     browser.click("#sql");
-    browser.type_into("#sql", "SELECT a.n * 5 + b.k AS n, s FROM many a CROSS JOIN (VALUES (0),(1),(2),(3),(4)) AS b(k) ORDER BY 1 ");
+    browser.type_into(
+        "#sql",
+        "SELECT a.n * 5 + b.k AS n, s FROM many a CROSS JOIN (VALUES (0),(1),(2),(3),(4)) AS b(k) ORDER BY 1 ",
+    );
     browser.press(&["\u{e00c}"]);
     browser.click("#run");
     browser.wait_for_text("1\u{202f}000\u{202f}000 rows");
     browser.script("document.querySelector('.grid').focus()", &[]);
     browser.press(&["\u{e009}", "\u{e010}"]);
-    browser.wait_for("the last row", "[...document.querySelectorAll('.grid .row')].at(-1)?.textContent.includes('999999')");
+    browser.wait_for(
+        "the last row",
+        "[...document.querySelectorAll('.grid .row')].at(-1)?.textContent.includes('999999')",
+    );
     let rows = browser.script("return document.querySelectorAll('.grid .row').length", &[]);
     assert!(rows.as_u64().unwrap() < 100, "only the rows in view exist: {rows}");
     // Something that takes too long.

@@ -86,7 +86,12 @@ impl Browser {
         let response = self.agent.run(request.body(body).unwrap());
         let text = response.unwrap_or_else(|error| panic!("{path}: {error}")).body_mut().read_to_string().unwrap();
         let mut answer: Value = serde_json::from_str(&text).unwrap();
-        assert!(answer["value"]["error"].is_null(), "{path}: {}: {}", answer["value"]["error"], answer["value"]["message"]);
+        assert!(
+            answer["value"]["error"].is_null(),
+            "{path}: {}: {}",
+            answer["value"]["error"],
+            answer["value"]["message"]
+        );
         answer["value"].take()
     }
 
@@ -204,7 +209,8 @@ impl Browser {
     /// What the page and the browser wrote to the console since the last look.
     pub(crate) fn messages(&self) -> Vec<String> {
         let entries = self.post("/se/log", &json!({"type": "browser"}));
-        let of_entry = |entry: &Value| format!("{} {}", entry["level"].as_str().unwrap(), entry["message"].as_str().unwrap());
+        let of_entry =
+            |entry: &Value| format!("{} {}", entry["level"].as_str().unwrap(), entry["message"].as_str().unwrap());
         entries.as_array().unwrap().iter().map(of_entry).collect()
     }
 
@@ -217,7 +223,8 @@ impl Browser {
 }
 
 fn is_bad(message: &str) -> bool {
-    message.starts_with("SEVERE") && !message.contains("Failed to load resource") || message.contains("Content Security Policy")
+    message.starts_with("SEVERE") && !message.contains("Failed to load resource")
+        || message.contains("Content Security Policy")
 }
 
 impl Drop for Browser {

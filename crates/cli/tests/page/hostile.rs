@@ -21,7 +21,8 @@ fn hostile_names_cells_and_errors_stay_text() {
     browser.wait_for_text("3 rows");
     let cell = browser.wait_for("the cell", "document.querySelector('.grid .row [role=gridcell]')?.textContent.trim()");
     assert_eq!(cell, json!(SCRIPT));
-    let header = browser.wait_for("the header", "document.querySelector('.grid .head [role=columnheader]')?.textContent.trim()");
+    let header =
+        browser.wait_for("the header", "document.querySelector('.grid .head [role=columnheader]')?.textContent.trim()");
     assert!(header.as_str().unwrap().contains("onerror"), "{header}");
     // A mistake whose text repeats what was typed.
     browser.click("#sql");

@@ -37,7 +37,10 @@ fn every_view_at_two_sizes() {
         browser.press(&["\u{e009}", "a"]);
         browser.script("document.execCommand('insertText', false, arguments[0])", &[sql.into()]);
         browser.click("#run");
-        browser.wait_for("an answer", "document.querySelector('.grid .row') !== null && document.querySelector('.print') !== null");
+        browser.wait_for(
+            "an answer",
+            "document.querySelector('.grid .row') !== null && document.querySelector('.print') !== null",
+        );
         fits(&browser, "ask");
         browser.screenshot(&format!("ask-answer-{name}"));
         browser.click_text("Chart");

@@ -38,7 +38,21 @@ fn every_kill_stands_on_the_page_and_the_fingerprints_are_those_of_the_undisturb
     let (client, out) = upped.submit(coffee(), "watched");
     upped.wait_for_work();
     let home = upped.home_text();
-    let line = ["chaos", "--cluster", &home, "--every", "1s", "--for", "5s", "--seed", "7", "--roles", "worker", "--actions", "kill"];
+    let line = [
+        "chaos",
+        "--cluster",
+        &home,
+        "--every",
+        "1s",
+        "--for",
+        "5s",
+        "--seed",
+        "7",
+        "--roles",
+        "worker",
+        "--actions",
+        "kill",
+    ];
     let chaos = tenaz(upped.dir.path(), &line);
     assert!(chaos.status.success(), "{}", text(&chaos));
     let kills = kills(&String::from_utf8(chaos.stdout).unwrap());
@@ -53,7 +67,8 @@ fn every_kill_stands_on_the_page_and_the_fingerprints_are_those_of_the_undisturb
         let marks = format!("document.querySelectorAll('[data-kind=killed][data-name=\"{name}\"]').length >= {times}");
         browser.wait_for(&format!("{times} kills of {name} on the page"), &marks);
     }
-    let prints = "[...new Set([...document.querySelectorAll('[data-fingerprint]')].map((mark) => mark.dataset.fingerprint))]";
+    let prints =
+        "[...new Set([...document.querySelectorAll('[data-fingerprint]')].map((mark) => mark.dataset.fingerprint))]";
     let expected = expected_fingerprints();
     let number = expected.len();
     browser.wait_for("all answers are final on the page", &format!("{prints}.length >= {number}"));

@@ -100,7 +100,10 @@ impl Snapshot {
         if told.is_none_or(|told| told.state != self.state) {
             text.push_str(&event("state", &self.state));
         }
-        let lists = [("table", &self.tables, told.map(|told| &told.tables)), ("question", &self.questions, told.map(|told| &told.questions))];
+        let lists = [
+            ("table", &self.tables, told.map(|told| &told.tables)),
+            ("question", &self.questions, told.map(|told| &told.questions)),
+        ];
         for (name, now, before) in lists {
             for (place, item) in now.iter().enumerate() {
                 if before.is_none_or(|before| before.get(place) != Some(item)) {

@@ -101,9 +101,8 @@ impl KeptAnswer {
         let values: Vec<_> = values.iter().map(AsRef::as_ref).collect();
         let column = concat(&values).map_err(Problem::internal)?;
         let options = SortOptions { descending: order.descending, nulls_first: false };
-        let places = sort_to_indices(&column, Some(options), None).map_err(|error| {
-            Problem::new(ProblemCode::Unprocessable, format!("this column has no order: {error}"))
-        })?;
+        let places = sort_to_indices(&column, Some(options), None)
+            .map_err(|error| Problem::new(ProblemCode::Unprocessable, format!("this column has no order: {error}")))?;
         let places = Arc::new(places);
         *self.order.lock().unwrap_or_else(PoisonError::into_inner) = Some((order, Arc::clone(&places)));
         Ok(places)
@@ -123,7 +122,8 @@ impl KeptAnswer {
     }
 
     fn piece(&self, piece: usize) -> Result<RecordBatch, Problem> {
-        let found = self.answer.piece(piece).ok_or_else(|| Problem::internal("an answer has fewer pieces than before"))?;
+        let found =
+            self.answer.piece(piece).ok_or_else(|| Problem::internal("an answer has fewer pieces than before"))?;
         found.map_err(Problem::internal)
     }
 }

@@ -101,13 +101,18 @@ fn of_workload(local: &Local, name: &str, queries: &[String]) -> Result<(Workloa
         let text = format!("there is no workload {name:?}: write one of {}", known.join(", "));
         return Err(Problem::new(ProblemCode::Unprocessable, text));
     }
-    let workload = Workload::load(name).and_then(|workload| workload.select(queries)).map_err(|error| mistake(&error))?;
+    let workload =
+        Workload::load(name).and_then(|workload| workload.select(queries)).map_err(|error| mistake(&error))?;
     let Some(dir) = local.tables.dir_of(&workload) else {
         let files: Vec<String> = workload.tables.iter().flat_map(|table| table.files.iter().cloned()).collect();
         let text = format!("the files of {name} are not here: {}", files.join(", "));
         return Err(Problem::new(ProblemCode::Unprocessable, text));
     };
-    Ok((workload, dir, format!("{name}: {}", if queries.is_empty() { "all questions".to_owned() } else { queries.join(", ") })))
+    Ok((
+        workload,
+        dir,
+        format!("{name}: {}", if queries.is_empty() { "all questions".to_owned() } else { queries.join(", ") }),
+    ))
 }
 
 /// A mistake, with its place where the engine knows it.
@@ -152,7 +157,8 @@ fn label(stage: &Value) -> String {
     let mut names: Vec<&str> = Vec::new();
     for line in lines {
         let name = line.trim().split([':', ' ']).next().unwrap_or_default().trim_end_matches("Exec");
-        let says_little = matches!(name, "Projection" | "CooperativeExec" | "Cooperative" | "Coalesce" | "CoalesceBatches");
+        let says_little =
+            matches!(name, "Projection" | "CooperativeExec" | "Cooperative" | "Coalesce" | "CoalesceBatches");
         if !name.is_empty() && !says_little && names.last() != Some(&name) {
             names.push(name);
         }

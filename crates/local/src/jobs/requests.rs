@@ -14,7 +14,10 @@ use crate::problem::Problem;
 use crate::server::Shared;
 
 /// `POST /v1/check`: plans what is asked, and says what is wrong with it.
-pub(crate) async fn check(State(local): State<Shared>, asked: Result<Json<Asked>, axum::extract::rejection::JsonRejection>) -> Result<Json<Value>, Problem> {
+pub(crate) async fn check(
+    State(local): State<Shared>,
+    asked: Result<Json<Asked>, axum::extract::rejection::JsonRejection>,
+) -> Result<Json<Value>, Problem> {
     let question = planned(&local, asked).await?;
     Ok(Json(json!({"queries": question.queries(), "stages": question.stages()?})))
 }

@@ -167,9 +167,8 @@ pub(crate) async fn download(
             let _ = sender.blocking_send(Err(error));
         }
     });
-    let pieces = futures::stream::unfold(receiver, async |mut receiver| {
-        receiver.recv().await.map(|piece| (piece, receiver))
-    });
+    let pieces =
+        futures::stream::unfold(receiver, async |mut receiver| receiver.recv().await.map(|piece| (piece, receiver)));
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Body::from_stream(pieces)).into_response())
 }
 
@@ -216,4 +215,3 @@ impl Write for Pieces {
         Ok(())
     }
 }
-

@@ -94,6 +94,10 @@ pub trait Observer: Sync {
     }
     /// Rows of an unordered answer, as they become known. They are never taken back.
     fn rows(&self, query: QueryId, batch: &RecordBatch);
+    /// The answer to a query is complete and will not change, though others may go on.
+    fn question_final(&self, _query: QueryId, _answer: &Answer) {}
+    /// A query could not be answered; others go on.
+    fn question_failed(&self, _query: QueryId, _failed: &FailedQuery) {}
     /// A bad record.
     fn reject(&self, line: &RejectLine);
 }

@@ -27,8 +27,8 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use tenaz_core::{
-    Classified, EdgeSums, FailedStages, FaultClass, Lineage, Log, Partition, QueryId, Source, StageId, TableId,
-    Topology,
+    Classified, ClosedTable, EdgeSums, FailedStages, FaultClass, Lineage, Log, Partition, QueryEnded, QueryId, Source,
+    StageId, TableId, Topology,
 };
 use tenaz_csv::Decoder;
 use tenaz_engine::{EdgeInput, JobPlan, LeafInput, LeafRunner, TaskOutput, Workload, run_inner};
@@ -327,9 +327,20 @@ impl<'a> JobRows<'a> {
         working_memory(self.resources.memory_bytes, &self.resources.temp_dir, self.resources.threads)
     }
 
-    /// Puts an answer together from its complete rows. A query that has failed has none.
-    pub(crate) fn make_answer(&self, rows: &LogRows, query: QueryId) -> Result<(), Error> {
-        let LogRows::Results(results) = rows else { return Ok(()) };
+    /// Puts an answer together from its complete rows, after the closing checks of its tables. A query that has failed has none.
+    pub(crate) fn make_answer(
+        &self,
+        rows: &LogRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, Error> {
+        let LogRows::Results(results) = rows else { return Err(results::no_results()) };
+        lock(results).check(self, closed, Some(query))?;
+        self.answer_of_rows(results, query)?;
+        lock(results).ended(self, query)
+    }
+
+    fn answer_of_rows(&self, results: &Mutex<Results>, query: QueryId) -> Result<(), Error> {
         let Some(taken) = lock(results).take_rows_of(self, query) else { return Ok(()) };
         let env = self.task_memory()?;
         let planned = &self.plan.queries[usize::from(query.0)];

@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tenaz_core::{
-    Classified, ClosedTable, DoneSummary, End, Error, FaultClass, Imbalance, Log, LogPart, Partition, QueryId,
-    RowEngine, Source, StageId, TableId,
+    Classified, ClosedTable, DoneSummary, End, Error, FaultClass, Imbalance, Log, LogPart, Partition, QueryEnded,
+    QueryId, RowEngine, Source, StageId, TableId,
 };
 
 use crate::broker::ChunkCopy;
@@ -66,6 +66,8 @@ impl Classified for StepError {
 pub(crate) enum Finding {
     /// A rule was broken.
     Broken(String),
+    /// A query was answered with the rows of these results.
+    Answered(QueryId, LogState),
     /// The job was concluded with these results.
     Concluded(LogState),
     /// A real engine has concluded the job with this end.
@@ -183,10 +185,16 @@ impl RowEngine for SimEngine {
         }
     }
 
-    fn make_answer(&self, rows: &LogRows, query: QueryId) -> Result<(), StepError> {
+    fn make_answer(
+        &self,
+        rows: &LogRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, StepError> {
         match (self, rows) {
-            (Self::Real(engine), LogRows::Real(rows)) => engine.make_answer(rows, query),
-            _ => Ok(()),
+            (Self::Toy(engine), LogRows::Toy(rows)) => engine.make_answer(rows, query, closed),
+            (Self::Real(engine), LogRows::Real(rows)) => engine.make_answer(rows, query, closed),
+            _ => unreachable!("an engine opens the rows that it is given"),
         }
     }
 

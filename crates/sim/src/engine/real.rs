@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use tenaz_core::{
-    ChunkDigest, Classified, ClosedTable, FaultClass, Header, Log, LogPart, Partition, QueryId, RowEngine, Source,
-    StageId, TableId, Topology,
+    ChunkDigest, Classified, ClosedTable, FaultClass, Header, Log, LogPart, Partition, QueryEnded, QueryId, RowEngine,
+    Source, StageId, TableId, Topology,
 };
 
 use super::{Finding, StepError};
@@ -95,7 +95,12 @@ pub trait RealEngine {
         rows: AnyRows,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<(Log, SentBytes)>>, RealError>;
-    fn make_answer(&self, rows: &AnyRows, query: QueryId) -> Result<(), RealError>;
+    fn make_answer(
+        &self,
+        rows: &AnyRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, RealError>;
     fn conclude(&self, rows: &AnyRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<Box<dyn Any>, RealError>;
 }
 
@@ -139,8 +144,13 @@ where
         RowEngine::run_task(self, task, sources, rows, is_wanted).map_err(RealError::of)
     }
 
-    fn make_answer(&self, rows: &AnyRows, query: QueryId) -> Result<(), RealError> {
-        RowEngine::make_answer(self, own::<R>(rows), query).map_err(RealError::of)
+    fn make_answer(
+        &self,
+        rows: &AnyRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, RealError> {
+        RowEngine::make_answer(self, own::<R>(rows), query, closed).map_err(RealError::of)
     }
 
     fn conclude(&self, rows: &AnyRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<Box<dyn Any>, RealError> {
@@ -220,8 +230,13 @@ impl RealSide {
         }
     }
 
-    pub(super) fn make_answer(&self, rows: &AnyRows, query: QueryId) -> Result<(), StepError> {
-        self.engine.make_answer(rows, query).map_err(StepError::Real)
+    pub(super) fn make_answer(
+        &self,
+        rows: &AnyRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, StepError> {
+        self.engine.make_answer(rows, query, closed).map_err(StepError::Real)
     }
 
     pub(super) fn conclude(&self, rows: &AnyRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<(), StepError> {

@@ -173,6 +173,7 @@ impl Part {
                 self.ack(tag, at);
             }
             (Ticket::Take { log: Log::Results, .. }, Mutation::ConcludeEarly) => self.conclude_present(at),
+            (Ticket::Take { log: Log::Results, .. }, Mutation::AnswerEarly) => self.answer_present(at),
             _ => {}
         }
     }
@@ -182,6 +183,19 @@ impl Part {
         let has_concluded = at.checks.conclusions[self.job] > 0 && self.driver.machine().owns_results();
         if at.mutation == Mutation::ConcludeTwice && has_concluded {
             self.conclude_present(at);
+        }
+    }
+
+    fn answer_present(&self, at: &Surroundings<'_>) {
+        let Some(facts) = self.facts(at) else { return };
+        let closed = facts.closed_tables().map(|(table, closed)| (table, closed.clone())).collect();
+        if let Some(engine) = self.engine.toy()
+            && let Some(rows) = engine.rows(Log::Results)
+        {
+            for &query in self.scenario.answer.keys() {
+                // Only what the engine finds matters.
+                drop(engine.make_answer(&rows, query, &closed));
+            }
         }
     }
 

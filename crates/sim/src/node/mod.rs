@@ -220,6 +220,9 @@ impl Part {
         for finding in self.engine.findings() {
             match finding {
                 Finding::Broken(rule) => at.checks.broken(rule),
+                Finding::Answered(query, results) => {
+                    at.checks.answered(self.job, query, &self.scenario, &results);
+                }
                 Finding::Concluded(results) => at.checks.conclude(self.job, &self.scenario, &results),
                 Finding::RealEnd(end) => {
                     let Some(job) = self.scenario.real() else { continue };

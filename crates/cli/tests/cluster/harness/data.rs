@@ -294,6 +294,7 @@ pub fn assert_same_results(data: &DataSet, out: &Path) {
                 assert!(
                     fields.remove("job").is_some()
                         && fields.remove("elapsed_seconds").is_some()
+                        && fields.remove("final_at").is_some()
                         && fields.remove("now").is_some()
                 );
                 summary

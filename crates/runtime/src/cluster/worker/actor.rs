@@ -20,6 +20,7 @@ use super::Shop;
 use super::chunk::chunk_header;
 use super::engine::ClusterEngine;
 use super::isolation::RoomPlace;
+use super::planning::{self, Planning};
 use super::pool::JobPool;
 use super::reading::{Feed, Reader, Reading};
 use super::unserved::{StandBack, Unable, look_on};
@@ -124,24 +125,10 @@ impl JobActor {
             return Parting::Over;
         }
         let Some(spec) = wait_for_spec(&shop, &card).await else { return Parting::Over };
-        let planned = {
-            let (shop, id, given_up) = (Arc::clone(&shop), card.id.clone(), given_up.clone());
-            tokio::task::spawn_blocking(move || ClusterEngine::plan(&id, &spec, &shop, given_up)).await
-        };
-        let engine = match planned {
-            Ok(Ok(engine)) => Arc::new(engine),
-            Ok(Err(error)) if error.class() == FaultClass::Process => {
-                return Parting::StoodBack(StandBack::new(&error, given_up));
-            }
-            Ok(Err(error)) => {
-                super::act::fail(&shop, &card.id, "plan", error.class(), error.to_string());
-                return Parting::Over;
-            }
-            Err(panic) => {
-                let text = format!("planning crashed: {panic}");
-                super::act::fail(&shop, &card.id, "crashed", FaultClass::Bug, text);
-                return Parting::Over;
-            }
+        let engine = match planning::plan(&shop, &card, spec, given_up.clone()).await {
+            Planning::Done(engine) => engine,
+            Planning::StandsBack(reason) => return Parting::StoodBack(reason),
+            Planning::Over => return Parting::Over,
         };
         if engine.plan_digest() != card.plan_digest {
             look_on(&shop, &card, &Unable::OtherPlan, None).await;
@@ -154,7 +141,7 @@ impl JobActor {
         let (place, mut cleared) = shop.room.enter();
         let mut actor = Self {
             driver: JobDriver::new(shop.membership.me(), engine.rows.topology.clone(), life),
-            pool: shop.pool.of_job(&card.id),
+            pool: shop.pool.of_job(&card.tenant, &card.id),
             place,
             session: None,
             readers: BTreeMap::new(),

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use tenaz_cluster::{JobSpec, QueryEnd, ResultEnd, TableEnd};
-use tenaz_core::{ClosedTable, JobId, Lineage, Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId};
+use tenaz_core::{
+    ClosedTable, JobId, Lineage, Log, LogPart, Partition, QueryEnded, QueryId, RowEngine, Source, StageId, TableId,
+};
 use tenaz_engine::{JobPlan, Workload};
 use tenaz_vitals::WorkerMetrics;
 use tokio::sync::OwnedSemaphorePermit;
@@ -41,6 +43,7 @@ impl ClusterEngine {
         given_up: BTreeSet<StageId>,
     ) -> Result<Self, Error> {
         let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
+        shop.settings.faults.before_plan(&workload.name);
         let plan = JobPlan::new(&workload)?;
         let settings = &shop.settings;
         let resources = Resources {
@@ -111,6 +114,7 @@ impl ClusterEngine {
             rows: answer.rows,
             fingerprint: answer.fingerprint,
             ordered: answer.ordered,
+            final_at_ms: Some(answer.final_at_ms),
         });
         let mut scanned: Vec<TableId> = self.rows.plan.scans.iter().map(|scan| scan.table).collect();
         scanned.sort_unstable();
@@ -206,9 +210,14 @@ impl RowEngine for ClusterEngine {
         ran
     }
 
-    fn make_answer(&self, rows: &LogRows, query: QueryId) -> Result<(), Error> {
+    fn make_answer(
+        &self,
+        rows: &LogRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, Error> {
         let task = || format!("the answer to {}", self.rows.plan.queries[usize::from(query.0)].name);
-        guarded(task, || self.rows.make_answer(rows, query))
+        guarded(task, || self.rows.make_answer(rows, query, closed))
     }
 
     fn conclude(&self, rows: &LogRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<ResultEnd, Error> {

@@ -30,9 +30,9 @@ pub(super) enum Unable {
 /// Why a process could not do a job's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StandBack {
-    reason: String,
+    pub(super) reason: String,
     /// The stage that needs more memory than there is.
-    short_of_memory: Option<StageId>,
+    pub(super) short_of_memory: Option<StageId>,
     /// Stages for which no worker has had enough of it before.
     pub(super) given_up: BTreeSet<StageId>,
 }
