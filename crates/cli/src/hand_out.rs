@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use indicatif::HumanCount;
 use tenaz_engine::{EdgeInput, Workload};
-use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
+use tenaz_runtime::format::{ChartWriter, DecimalMark, Format, RowWriter, TableWriter};
 use tenaz_runtime::{Answer, Outcome, reject_schema};
 
 use crate::args::OutputArgs;
@@ -47,6 +47,10 @@ impl Target {
         if workload.queries.is_empty() {
             let text =
                 format!("workload {} asks nothing; add a [[query]] with name and sql to its file", workload.name);
+            return Err(Usage(text).into());
+        }
+        if let Some(format) = args.format.filter(|format| args.write_decimal_comma && !format.takes_decimal_comma()) {
+            let text = format!("numbers of {} have no decimal comma; leave --write-decimal-comma out", format.name());
             return Err(Usage(text).into());
         }
         if let Some(dir) = &args.out {
@@ -140,6 +144,7 @@ pub(crate) struct HandOut<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) target: &'a Target,
     pub(crate) copies: &'a Copies,
+    pub(crate) mark: DecimalMark,
     pub(crate) stream: Option<&'a RowStream>,
     pub(crate) bad: &'a BadRecords<'a>,
 }
@@ -150,13 +155,16 @@ impl HandOut<'_> {
         if let Some(stream) = self.stream {
             stream.finish(outcome)?;
         }
-        self.copies.write(outcome)?;
+        let mut notes = self.copies.write(outcome, self.mark)?;
         match (self.target, out) {
-            (Target::Dir(_, format), Some(out)) => self.write_files(out, *format, outcome)?,
-            (Target::File(file, format), Some(out)) => write_file(out, file, *format, outcome)?,
+            (Target::Dir(_, format), Some(out)) => notes.extend(self.write_files(out, *format, outcome)?),
+            (Target::File(file, format), Some(out)) => {
+                notes.extend(write_file(out, file, (*format, self.mark), outcome)?);
+            }
             (Target::Screen(format, rows), _) => self.show(outcome, *format, *rows)?,
             _ => {}
         }
+        notes.iter().for_each(|note| screen.say(&format!("note: {note}")));
         if !outcome.answers.is_empty() {
             self.tell(outcome, screen);
         }
@@ -164,9 +172,15 @@ impl HandOut<'_> {
         Ok(Verdict { failed: outcome.failed.clone(), rejected })
     }
 
-    fn write_files(&self, mut out: OutDir, format: Format, outcome: &Outcome) -> Result<()> {
+    fn write_files(&self, mut out: OutDir, format: Format, outcome: &Outcome) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
         for answer in self.kept(outcome) {
-            out.write(&file_name(&answer.name, format), |file| write_answer(answer, &mut *format.writer(file)))?;
+            let name = file_name(&answer.name, format);
+            out.write(&name, |file| {
+                let said = write_answer(answer, &mut *format.writer_with(file, self.mark))?;
+                notes.extend(said.into_iter().map(|note| format!("{name}: {note}")));
+                Ok(())
+            })?;
         }
         for failed in &outcome.failed {
             // An answer of an earlier run would look like one of this.
@@ -188,7 +202,8 @@ impl HandOut<'_> {
             serde_json::to_writer_pretty(&mut *file, &summary)?;
             Ok(writeln!(file)?)
         })?;
-        out.commit()
+        out.commit()?;
+        Ok(notes)
     }
 
     fn tell(&self, outcome: &Outcome, screen: &Screen) {
@@ -223,13 +238,13 @@ impl HandOut<'_> {
             let shown = (|| -> Result<()> {
                 writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
                 match format {
-                    Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
+                    Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit).with_mark(self.mark))?,
                     Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
                     _ => {
                         writeln!(out)?;
-                        write_answer(answer, &mut *format.writer(&mut out))?;
+                        write_answer(answer, &mut *format.writer_with(&mut out, self.mark))?
                     }
-                }
+                };
                 if format == Format::Table {
                     let plural = if answer.rows == 1 { "row" } else { "rows" };
                     writeln!(out, "{} {plural}, {:.2} s", HumanCount(answer.rows), outcome.elapsed.as_secs_f64())?;
@@ -262,7 +277,7 @@ pub(crate) fn format_by_ending(file: &Path, format: Option<Format>) -> Result<Fo
                 "{file}: this tenaz was built without Parquet; write .arrow or .csv, or build with --features parquet"
             ),
             _ => format!(
-                "{file}: its ending says no format; write .csv, .json, .ndjson, .tsv, .md or .arrow, or add --format"
+                "{file}: its ending says no format; write .csv, .json, .ndjson, .tsv, .md, .xlsx or .arrow, or add --format"
             ),
         };
         return Err(Usage(text).into());
@@ -271,16 +286,27 @@ pub(crate) fn format_by_ending(file: &Path, format: Option<Format>) -> Result<Fo
 }
 
 /// The first answer, under the name that the user gave.
-fn write_file(out: OutDir, file: &Path, format: Format, outcome: &Outcome) -> Result<()> {
-    outcome.answers.first().map_or(Ok(()), |answer| answers_in(out, file, format, answer))
+fn write_file(out: OutDir, file: &Path, form: (Format, DecimalMark), outcome: &Outcome) -> Result<Vec<String>> {
+    outcome.answers.first().map_or(Ok(Vec::new()), |answer| answers_in(out, file, form, answer))
 }
 
 /// An answer in a file of this directory.
-pub(crate) fn answers_in(mut out: OutDir, file: &Path, format: Format, answer: &Answer) -> Result<()> {
+pub(crate) fn answers_in(
+    mut out: OutDir,
+    file: &Path,
+    (format, mark): (Format, DecimalMark),
+    answer: &Answer,
+) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
     let name = file.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| Usage(format!("{} is no name of a file", file.display())))?;
-    out.write(name, |file| write_answer(answer, &mut *format.writer(file)))?;
-    out.commit()
+    out.write(name, |file| {
+        let said = write_answer(answer, &mut *format.writer_with(file, mark))?;
+        notes.extend(said.into_iter().map(|note| format!("{name}: {note}")));
+        Ok(())
+    })?;
+    out.commit()?;
+    Ok(notes)
 }
 
 /// The directory that a file is in.
@@ -288,13 +314,14 @@ pub(crate) fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
+/// Writes an answer, and gives back what is not as the answer has it.
+fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<Vec<String>> {
     writer.begin(&answer.schema)?;
     for batch in answer.batches() {
         writer.rows(&batch?)?;
     }
     writer.end()?;
-    Ok(())
+    Ok(writer.notes())
 }
 
 /// The file of an answer in a directory.

@@ -17,6 +17,7 @@ mod rejected;
 mod row_stream;
 mod screen;
 mod secrets;
+mod shell;
 mod statements;
 mod stop;
 mod summary;

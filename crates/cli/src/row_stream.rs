@@ -7,7 +7,7 @@ use anyhow::Result;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use tenaz_engine::JobPlan;
-use tenaz_runtime::format::RowWriter;
+use tenaz_runtime::format::{DecimalMark, RowWriter};
 use tenaz_runtime::{Answer, Outcome, plain_schema};
 
 use crate::hand_out::Target;
@@ -37,9 +37,9 @@ impl State {
 
 impl RowStream {
     /// The stream, if that is the target: it begins with the columns.
-    pub(crate) fn new(target: &Target, plan: &JobPlan) -> Result<Option<Self>> {
+    pub(crate) fn new(target: &Target, plan: &JobPlan, mark: DecimalMark) -> Result<Option<Self>> {
         let (Target::Stream(format), Some(query)) = (target, plan.queries.first()) else { return Ok(None) };
-        let mut writer = format.writer(BufWriter::with_capacity(1 << 16, stdout()));
+        let mut writer = format.writer_with(BufWriter::with_capacity(1 << 16, stdout()), mark);
         let schema = plain_schema(&query.schema);
         writer.begin(&schema).map_err(stdout_failed)?;
         Ok(Some(Self { unordered: !query.ordered, state: Mutex::new(State { schema, writer, error: None }) }))

@@ -16,10 +16,11 @@ use crate::args::{EngineArgs, OutputArgs, RunArgs};
 use crate::bad_records::BadRecords;
 use crate::copies::Copies;
 use crate::hand_out::{HandOut, Target};
+use crate::progress;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
+use crate::stop::StopSignal;
 use crate::verdict::Verdict;
-use crate::{progress, stop};
 
 pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
     let mut workload = Workload::load(&args.workload)?.select(&args.query)?;
@@ -83,13 +84,14 @@ pub(crate) fn answer(
     target.spare(workload, copies, files.map(|file| file.path.as_path()))?;
     let out = target.prepare()?;
     copies.prepare()?;
-    let stop = stop::on_signal()?;
+    let signal = StopSignal::new()?;
+    let stop = signal.flag();
     let progress = Progress::new(workload.tables.len());
     let watcher = Watcher {
         progress: &progress,
         bad: BadRecords::new(screen, engine.strict),
         misfits: Mutex::default(),
-        stream: RowStream::new(&target, &plan)?,
+        stream: RowStream::new(&target, &plan, output.decimal_mark())?,
     };
     let options = options(engine);
     let outcome = progress::while_watching(screen, &plan, &data, &progress, &stop, || {
@@ -100,7 +102,15 @@ pub(crate) fn answer(
     let outcome = outcome.map_err(why)?;
     let job = job_id();
     let stream = watcher.stream.as_ref();
-    let hand_out = HandOut { job: &job, workload, target: &target, copies, stream, bad: &watcher.bad };
+    let hand_out = HandOut {
+        job: &job,
+        workload,
+        target: &target,
+        copies,
+        mark: output.decimal_mark(),
+        stream,
+        bad: &watcher.bad,
+    };
     let verdict = hand_out.hand_out(&outcome, out, screen)?;
     let has = |reason: &str| outcome.tables.iter().any(|table| table.reasons.contains_key(reason));
     let (ragged, misquoted) = (has("field_count"), has("text_after_quote") || has("quote_never_closed"));

@@ -33,7 +33,7 @@ use crate::progress::JobBars;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
 use crate::secrets;
-use crate::stop;
+use crate::stop::StopSignal;
 use crate::verdict::Verdict;
 
 use super::run::tell_repairs;
@@ -43,7 +43,8 @@ use waiting::Waiting;
 
 pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
     let started = Instant::now();
-    let gateways = gateways(args)?;
+    let signal = StopSignal::new()?;
+    let gateways = gateways(args, &signal)?;
     if let Some(job) = &args.cancel {
         delete(&gateways, job)?;
         screen.say(&format!("job {job} is ended and forgotten"));
@@ -59,7 +60,8 @@ pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
 /// A job of a workload that has no file: its text is made here.
 pub(crate) fn ask(args: &SubmitArgs, text: WorkloadText, copies: Copies, screen: &Screen) -> Result<()> {
     let started = Instant::now();
-    let gateways = gateways(args)?;
+    let signal = StopSignal::new()?;
+    let gateways = gateways(args, &signal)?;
     let workload = Workload::from_text(&text)?;
     let case = job::of_workload(args, workload.clone(), text, copies, &gateways, screen)?;
     let concluded = conclude(case, args, &gateways, screen, started);
@@ -67,13 +69,13 @@ pub(crate) fn ask(args: &SubmitArgs, text: WorkloadText, copies: Copies, screen:
     concluded
 }
 
-fn gateways(args: &SubmitArgs) -> Result<Arc<Gateways>> {
+fn gateways(args: &SubmitArgs, signal: &StopSignal) -> Result<Arc<Gateways>> {
     Ok(Arc::new(Gateways::new(Settings {
         urls: args.gateway.clone(),
         token: secrets::token(args.token.as_deref(), args.token_file.as_deref())?,
         patience: args.patience,
         parallel: usize::from(args.parallel),
-        stop: stop::on_signal()?,
+        stop: signal.flag(),
     })?))
 }
 
@@ -108,7 +110,15 @@ impl Default for SubmitArgs {
             detach: false,
             keep: false,
             time: TimeArgs::default(),
-            output: OutputArgs { out: None, output: None, format: None, chart: false, accept_rejects: false, rows: 12 },
+            output: OutputArgs {
+                out: None,
+                output: None,
+                format: None,
+                chart: false,
+                write_decimal_comma: false,
+                accept_rejects: false,
+                rows: 12,
+            },
             token: None,
             token_file: None,
             strict: false,
@@ -140,7 +150,11 @@ fn answer(
     let workspace = Workspace::new(&Options { memory_bytes: args.memory, ..Options::default() })?;
     let running = AtomicBool::new(true);
     let fetcher = Arc::new(Fetcher { gateways: Arc::clone(gateways), job: case.job.clone(), workspace, running });
-    let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan)?.map(Arc::new) };
+    let stream = if args.detach {
+        None
+    } else {
+        RowStream::new(&case.target, &case.plan, args.output.decimal_mark())?.map(Arc::new)
+    };
     let early = stream.as_ref().filter(|stream| stream.is_unordered()).map(|stream| {
         let (fetcher, stream, query) = (Arc::clone(&fetcher), Arc::clone(stream), case.plan.queries[0].clone());
         Background::start(move || Ok(vec![fetcher.answer(&query, Some(&stream))?]))
@@ -181,6 +195,7 @@ fn answer(
         job: &case.job,
         workload: &case.workload,
         target: &case.target,
+        mark: args.output.decimal_mark(),
         copies: &case.copies,
         stream: stream.as_deref(),
         bad: &bad,
