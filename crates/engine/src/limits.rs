@@ -24,6 +24,8 @@ pub const GROUPS_PER_INPUT: usize = 4;
 pub const MAX_QUERY_TOKENS: usize = 65_536;
 /// Operators, functions and subqueries inside each other.
 pub const MAX_QUERY_DEPTH: usize = 256;
+/// The depths of all operators and functions of one query, added up.
+pub const MAX_DEPTHS_ADDED_UP: usize = 500_000;
 /// Tables and SELECTs of one query, after each name of WITH is replaced by its query.
 pub const MAX_QUERY_TABLES: usize = 256;
 /// Grouping sets of one SELECT.

@@ -106,7 +106,7 @@ fn sql_that_killed_gateways_is_refused_or_planned_in_time() {
         (sum.as_str(), 422, "the limit is 256"),
         (any.as_str(), 201, ""),
         ("SELECT max(repeat('a', 100000000)) AS r FROM t", 201, ""),
-        (wide.as_str(), 422, "limit of 10 s"),
+        (wide.as_str(), 422, "as often as it stands inside others"),
     ] {
         let (status, answer) = create(&gateway, sql);
         assert_eq!(status, wanted, "{answer}");

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | words and signs | a chain of n operators is a tree of depth n, which even its own removal goes down |
 //! | depth of an expression | every pass of the planner goes down from every node: n² |
+//! | the depths of all nodes, added up | (m) 100 columns of 250 terms each are planned for a minute between two looks at the clock |
 //! | tables, after each name of WITH is replaced by its query | 30 names that each use the one before twice are 2^30 scans |
 //! | grouping sets | CUBE of n columns is 2^n of them |
 
@@ -15,7 +16,9 @@ use datafusion::sql::sqlparser::ast::{
     Expr, GroupByExpr, GroupByWithModifier, ObjectName, Query, Select, Statement, TableFactor, Visit, Visitor,
 };
 
-use crate::limits::{MAX_GROUPING_SETS, MAX_QUERY_DEPTH, MAX_QUERY_TABLES, MAX_QUERY_TOKENS, MAX_SELECT_COLUMNS};
+use crate::limits::{
+    MAX_DEPTHS_ADDED_UP, MAX_GROUPING_SETS, MAX_QUERY_DEPTH, MAX_QUERY_TABLES, MAX_QUERY_TOKENS, MAX_SELECT_COLUMNS,
+};
 
 fn too_large(what: &str, found: usize, limit: usize, cure: &str) -> DataFusionError {
     DataFusionError::Plan(format!("{what}: {found}, and the limit is {limit}; {cure}"))
@@ -45,6 +48,8 @@ pub(super) fn check_size(statement: &Statement) -> Result<()> {
 #[derive(Default)]
 struct SizeCheck {
     depth: usize,
+    /// The depths of all expressions so far: the steps of a pass that goes down from each of them.
+    depths_added_up: usize,
     scopes: Vec<Scope>,
 }
 
@@ -162,12 +167,21 @@ impl Visitor for SizeCheck {
 
     fn pre_visit_expr(&mut self, _: &Expr) -> Flow {
         self.depth += 1;
-        match self.depth > MAX_QUERY_DEPTH {
-            true => refused(
+        self.depths_added_up += self.depth;
+        if self.depth > MAX_QUERY_DEPTH {
+            return refused(
                 "operators and functions inside each other",
                 self.depth,
                 MAX_QUERY_DEPTH,
                 "compute parts of it in a subquery, or sum values as rows of a table",
+            );
+        }
+        match self.depths_added_up > MAX_DEPTHS_ADDED_UP {
+            true => refused(
+                "operators and functions, each counted as often as it stands inside others",
+                self.depths_added_up,
+                MAX_DEPTHS_ADDED_UP,
+                "write it as several queries, or compute parts of it in a subquery",
             ),
             false => ControlFlow::Continue(()),
         }
@@ -220,6 +234,14 @@ mod tests {
         let columns: Vec<String> = (0..12).map(|n| format!("c{n}")).collect();
         assert!(check(&format!("SELECT 1 FROM t GROUP BY CUBE({})", columns.join(","))).unwrap_err().contains("4096"));
         assert_eq!(check(&format!("SELECT 1 FROM t GROUP BY ROLLUP({})", columns.join(","))), Ok(()));
+    }
+
+    #[test]
+    fn many_deep_expressions_are_refused_though_each_of_them_is_not() {
+        let columns = |count: usize| vec![vec!["a"; 250].join("+"); count].join(", ");
+        assert_eq!(check(&format!("SELECT {} FROM t", columns(5))), Ok(()));
+        let error = check(&format!("SELECT {} FROM t", columns(100))).unwrap_err();
+        assert!(error.contains("as often as it stands inside others"), "{error}");
     }
 
     #[test]
