@@ -280,7 +280,7 @@ pub(crate) struct OutputArgs {
     pub(crate) chart: bool,
     /// Write numbers with a decimal comma, and CSV with semicolons, as spreadsheets of many countries read them. Fingerprints stay those
     /// of the CSV with points.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "chart")]
     pub(crate) write_decimal_comma: bool,
     /// Bad records are no failure, however many there are [default: exit code 1 if more than 1 % of a table is rejected].
     #[arg(long, env = "TENAZ_ACCEPT_REJECTS", hide_env_values = true)]

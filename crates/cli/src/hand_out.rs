@@ -49,9 +49,8 @@ impl Target {
                 format!("workload {} asks nothing; add a [[query]] with name and sql to its file", workload.name);
             return Err(Usage(text).into());
         }
-        if let Some(format) = args.format.filter(|format| args.write_decimal_comma && !format.takes_decimal_comma()) {
-            let text = format!("numbers of {} have no decimal comma; leave --write-decimal-comma out", format.name());
-            return Err(Usage(text).into());
+        if let Some(format) = args.format {
+            takes_mark(format, args)?;
         }
         if let Some(dir) = &args.out {
             let taken = |name: &str| ["rejects", "summary"].iter().any(|file| file.eq_ignore_ascii_case(name));
@@ -63,7 +62,7 @@ impl Target {
             return Ok(Self::Dir(dir.clone(), args.format.unwrap_or(Format::Csv)));
         }
         if let Some(file) = &args.output {
-            return Self::file(workload, file, args.format);
+            return Self::file(workload, file, args);
         }
         let left = workload.queries.iter().filter(|query| !copies.has(&query.name)).count();
         if left == 0 {
@@ -93,12 +92,14 @@ impl Target {
         }
     }
 
-    fn file(workload: &Workload, file: &Path, format: Option<Format>) -> Result<Self> {
+    fn file(workload: &Workload, file: &Path, args: &OutputArgs) -> Result<Self> {
         if workload.queries.len() != 1 {
             let many = workload.queries.len();
             return Err(Usage(format!("{many} answers do not fit into one file; give a directory with --out")).into());
         }
-        Ok(Self::File(file.to_owned(), format_by_ending(file, format)?))
+        let format = format_by_ending(file, args.format)?;
+        takes_mark(format, args)?;
+        Ok(Self::File(file.to_owned(), format))
     }
 
     /// Refuses to write over one of the files that the job reads.
@@ -258,6 +259,15 @@ impl HandOut<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses a decimal comma for a format whose numbers have none.
+fn takes_mark(format: Format, args: &OutputArgs) -> Result<()> {
+    if args.write_decimal_comma && !format.takes_decimal_comma() {
+        let text = format!("numbers of {} have no decimal comma; leave --write-decimal-comma out", format.name());
+        return Err(Usage(text).into());
+    }
+    Ok(())
 }
 
 /// The format of a file: as said, or as its ending says.

@@ -1,6 +1,6 @@
 //! A clean file, polluted as the Pollock benchmark pollutes its own (Vitagliano et al., VLDB 2023), at every row and column: every
 //! polluted file is read as the clean one, or something is said. Wrong without a word is a failure.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod program;
 
@@ -178,7 +178,10 @@ fn what_is_told_about_a_file_is_heeded() {
     let files: Vec<(String, String)> =
         all.filter(|(at, (name, _))| !name.starts_with("row_") || at % 5 == 0).map(|(_, file)| file).collect();
     let points = side_by_side(&files, |(name, text)| {
-        measured(name, &ask(text, &[&["--types", "*=text", "--lenient", "--accept-rejects"], &told(name)[..]].concat()))
+        measured(
+            name,
+            &ask(text, &[&["--types", "*=text", "--lenient", "--accept-rejects"][..], &told(name)[..]].concat()),
+        )
     });
     let measured: Vec<(&str, f64)> = files.iter().zip(points).map(|((name, _), points)| (&**name, points)).collect();
     scores("told", &measured, TOLD);

@@ -120,6 +120,9 @@ impl Sampled {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
         let records = Records::new(head, shape.delimiter, whole);
         self.add(shape, records.skip(usize::from(shape.has_header)), whole);
+        if whole && !shape.keeps_footnotes {
+            self.footnote = self.footnote.take().or_else(|| footnote(shape, head));
+        }
         if whole && !shape.keeps_totals && shape.columns > 1 {
             self.look_for_unlabelled(shape, head);
         } else {

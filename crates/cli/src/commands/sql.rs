@@ -70,12 +70,13 @@ pub(crate) fn ask(
     if statements.is_empty() {
         return Ok(());
     }
-    in_plain_sql(&mut statements, inferred)?;
+    let mut inferred = inferred.clone();
+    args.time.fix(&mut inferred.workload);
+    in_plain_sql(&mut statements, &inferred)?;
     let copies = Copies::of(&statements)?;
-    let mut workload = inferred.workload.clone();
+    let mut workload = inferred.workload;
     // Repairs are counted for each question.
     workload.tables.iter_mut().for_each(|table| table.format.repairs = Arc::default());
-    args.time.fix(&mut workload);
     workload.queries = statements.into_iter().map(|statement| statement.query).collect();
     let output = OutputArgs { format, ..args.output.clone() };
     if !args.gateway.is_empty() {

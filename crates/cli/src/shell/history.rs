@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Lines that are kept.
 const MAX_LINES: usize = 1_000;
@@ -54,14 +54,14 @@ impl History {
             return;
         }
         self.lines.push(line.to_owned());
-        if let Some(mut file) = self.file.as_ref().and_then(open) {
+        if let Some(mut file) = self.file.as_deref().and_then(open) {
             let _ = writeln!(file, "{line}");
         }
     }
 }
 
 /// The file to append to, which nobody else may read: questions hold names and numbers.
-fn open(path: &PathBuf) -> Option<File> {
+fn open(path: &Path) -> Option<File> {
     fs::create_dir_all(path.parent()?).ok()?;
     let mut options = OpenOptions::new();
     options.append(true).create(true);

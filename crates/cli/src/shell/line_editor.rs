@@ -101,7 +101,7 @@ impl LineEditor {
 
     fn key(&self, typed: &mut Typed<'_>, key: Key) -> io::Result<After> {
         match key {
-            Key::Enter => return Ok(After::Done(Line::Text(std::mem::take(&mut typed.text)))),
+            Key::Enter => return Ok(After::Done(Line::Text(typed.text.clone()))),
             Key::Control(b'C') => return Ok(After::Done(Line::Interrupted)),
             Key::Control(b'D') if typed.text.is_empty() => return Ok(After::Done(Line::End)),
             Key::Control(b'D') | Key::Delete => typed.remove(typed.cursor, typed.next()),

@@ -10,9 +10,9 @@ use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::{DataType, Date32Type, SchemaRef, TimeUnit, TimestampMicrosecondType};
 use datafusion::arrow::record_batch::RecordBatch;
 
+use super::RowWriter;
 use super::cells::{CellKind, Cells, kind_of};
 use super::zip::{Part, Zip};
-use super::{RowWriter, other};
 
 /// Rows of a sheet, the header included, and its columns.
 pub(super) const MAX_ROWS: u64 = 1_048_576;
@@ -109,7 +109,7 @@ impl<W: Write> ExcelWriter<W> {
                 self.text.push_str(&format!("<c {place} t=\"b\"><v>{bit}</v></c>"));
             }
             Value::Text(text) => {
-                if text.encode_utf16().count() > MAX_CELL_CHARS {
+                if text.len() > MAX_CELL_CHARS && text.encode_utf16().count() > MAX_CELL_CHARS {
                     let name = &self.columns[column].name;
                     return Err(io::Error::other(format!(
                         "row {}, column {name}: a cell of Excel has at most {MAX_CELL_CHARS} characters, and this text has more; \
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn values_are_numbers_days_and_truths_and_what_excel_would_change_is_text() {
-        let money = Decimal128Array::from(vec![Some(1_234_50), Some(1_234_567_890_123_456_78), None])
+        let money = Decimal128Array::from(vec![Some(123_450), Some(123_456_789_012_345_678), None])
             .with_precision_and_scale(20, 2)
             .unwrap();
         let times = TimestampMicrosecondArray::from(vec![Some(43_200_000_000), Some(500_000), Some(1)]);

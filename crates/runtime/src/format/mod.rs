@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn numbers_may_have_a_decimal_comma_and_fields_then_semicolons_between() {
-        let money = Decimal128Array::from(vec![Some(1_234_50), None]).with_precision_and_scale(15, 2).unwrap();
+        let money = Decimal128Array::from(vec![Some(123_450), None]).with_precision_and_scale(15, 2).unwrap();
         let texts: StringArray = vec![Some("1.5;x"), Some("a,b")].into_iter().collect();
         let batch = batch(vec![("m", Arc::new(money) as ArrayRef), ("t", Arc::new(texts) as ArrayRef)]);
         let written = |format: Format| {
