@@ -52,7 +52,7 @@ def test_progress_is_a_line_that_is_cleared_and_only_for_long_jobs(capsys: pytes
         progress.show({})
         progress.show(record)
     shown = capsys.readouterr().err
-    assert shown == "\r50 %, 1.5 MB, 12,345 records\r" + " " * 29 + "\r"
+    assert shown == "\r50 %, 1.5 MB, 12,345 records\r" + " " * 28 + "\r"
     with Progress(False) as progress:
         progress._since -= 10
         progress.show(record)

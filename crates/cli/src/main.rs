@@ -20,7 +20,7 @@ mod rejected;
 mod row_stream;
 mod screen;
 mod secrets;
-mod statements;
+mod shell;
 mod stop;
 mod summary;
 mod supervision_args;
@@ -63,6 +63,7 @@ fn main() -> ExitCode {
         Command::Submit(args) => commands::submit::submit(&args, &screen),
         Command::Sql(args) => commands::sql::sql(&args, &screen),
         Command::Init(args) => commands::init::init(&args, &screen),
+        Command::Ui(args) => commands::ui::ui(&args, &screen),
         Command::Explain(args) => commands::explain::explain(&args, &screen),
         Command::Gateway(args) => commands::gateway::gateway(&args, &screen),
         Command::Worker(args) => commands::worker::worker(&args, &screen),

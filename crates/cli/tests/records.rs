@@ -75,7 +75,7 @@ fn a_program_is_told_progress_every_bad_record_and_the_summary() {
     let summary = asked.of("summary");
     assert_eq!(summary.len(), 1);
     assert_eq!(summary[0]["tables"]["orders"]["rejected"], 2);
-    assert_eq!(summary[0]["queries"]["query"]["rows"], 7);
+    assert_eq!(summary[0]["queries"]["q1"]["rows"], 7);
 }
 
 #[test]
@@ -84,14 +84,14 @@ fn sorted_rows_are_those_of_the_file_whose_fingerprint_is_told() {
     let asked = ask(&["--format", "csv", "--sorted", "--chunk-size", "1K", query]);
     let hash: String = Sha256::digest(&asked.done.out).iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(asked.of("answer")[0]["fingerprint"], hash.as_str());
-    assert_eq!(asked.of("summary")[0]["queries"]["query"]["fingerprint"], hash.as_str());
+    assert_eq!(asked.of("summary")[0]["queries"]["q1"]["fingerprint"], hash.as_str());
 
     let dir = tempfile::tempdir().unwrap();
     orders(dir.path());
     let out = dir.path().join("out");
     let mut command = command(["sql", "--data", "orders.csv", "--types", "price=decimal(9,2)", "--out", "out", query]);
     Finished::new(command.current_dir(dir.path()).output().unwrap()).must(0);
-    assert_eq!(files(&out)["query.csv"], asked.done.out);
+    assert_eq!(files(&out)["q1.csv"], asked.done.out);
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn an_error_has_its_place() {
     let usage = ask(&["--no-such-option=1", "SELECT 1"]);
     usage.done.must(2);
     let failing = ask(&["--format", "arrows", "SELECT 1 / (id - id) AS x FROM orders"]);
-    assert_eq!(failing.error()["query"], "query");
-    assert!(failing.of("summary")[0]["failed"]["query"]["text"].as_str().unwrap().contains("division by zero"));
+    assert_eq!(failing.error()["query"], "q1");
+    assert!(failing.of("summary")[0]["failed"]["q1"]["text"].as_str().unwrap().contains("division by zero"));
 }
 
 #[test]
@@ -147,6 +147,8 @@ fn a_job_whose_records_nobody_reads_any_more_ends() {
         line.clear();
         assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended too early");
     }
+    let columns = StreamReader::try_new(child.stdout.take().unwrap(), None).unwrap();
+    assert_eq!(columns.schema().fields().len(), 1, "they are told before the first row is known");
     drop(stderr);
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
