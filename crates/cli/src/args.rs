@@ -7,7 +7,7 @@ use crate::reading_args::ReadingArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenaz_client::limits as client_limits;
 use tenaz_engine::{JobTime, NoTime, Workload};
-use tenaz_runtime::format::Format;
+use tenaz_runtime::format::{DecimalMark, Format};
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
 use crate::screen::MessageFormat;
@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// The same on a cluster: send the files to a gateway, and fetch the answers.
     Submit(SubmitArgs),
-    /// Answer your own questions from the CSV files of a directory; without a question, list the tables.
+    /// Answer your own questions from the CSV files of a directory; without a question, list the tables and open a shell.
     Sql(SqlArgs),
     /// The same on a page in the browser: ask, look at rows and charts, drop files; without a cluster.
     Ui(UiArgs),
@@ -314,7 +314,8 @@ pub(crate) struct OutputArgs {
     /// Write answers, summary.json and rejects.csv into this directory instead of to standard output.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Write the only answer to this file; its ending says the format: .csv, .tsv, .json, .ndjson, .md, .arrow, .arrows (a stream).
+    /// Write the only answer to this file; its ending says the format: .csv, .tsv, .json, .ndjson, .md, .xlsx, .arrow,
+    /// .arrows (a stream).
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "out")]
     pub(crate) output: Option<PathBuf>,
     /// The format of the answers [default: table on standard output, csv in a directory].
@@ -323,6 +324,10 @@ pub(crate) struct OutputArgs {
     /// Show answers of two columns, of which the second is a number, as bars.
     #[arg(long, conflicts_with_all = ["format", "out", "output"])]
     pub(crate) chart: bool,
+    /// Write numbers with a decimal comma, and CSV with semicolons, as spreadsheets of many countries read them. Fingerprints stay those
+    /// of the CSV with points.
+    #[arg(long, conflicts_with = "chart")]
+    pub(crate) write_decimal_comma: bool,
     /// Bad records are no failure, however many there are [default: exit code 1 if more than 1 % of a table is rejected].
     #[arg(long, env = "TENAZ_ACCEPT_REJECTS", hide_env_values = true)]
     pub(crate) accept_rejects: bool,
@@ -345,11 +350,19 @@ impl OutputArgs {
             output: None,
             format: None,
             chart: false,
+            write_decimal_comma: false,
             accept_rejects: false,
             rows: 12,
             sorted: false,
             message_format: MessageFormat::Text,
         }
+    }
+}
+
+impl OutputArgs {
+    /// The mark in the numbers of answers.
+    pub(crate) fn decimal_mark(&self) -> DecimalMark {
+        if self.write_decimal_comma { DecimalMark::Comma } else { DecimalMark::Point }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::HumanCount;
 use tenaz_engine::{EdgeInput, Workload};
-use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
+use tenaz_runtime::format::{ChartWriter, DecimalMark, Format, RowWriter, TableWriter};
 use tenaz_runtime::{Answer, Outcome, RejectLine, reject_schema};
 
 use crate::args::OutputArgs;
@@ -53,6 +53,9 @@ impl Target {
                 format!("workload {} asks nothing; add a [[query]] with name and sql to its file", workload.name);
             return Err(Usage(text).into());
         }
+        if let Some(format) = args.format {
+            takes_mark(format, args)?;
+        }
         if let Some(dir) = &args.out {
             let taken = |name: &str| ["rejects", "summary"].iter().any(|file| file.eq_ignore_ascii_case(name));
             if let Some(query) = workload.queries.iter().find(|q| taken(&q.name)) {
@@ -63,7 +66,7 @@ impl Target {
             return Ok(Self::Dir(dir.clone(), args.format.unwrap_or(Format::Csv)));
         }
         if let Some(file) = &args.output {
-            return Self::file(workload, file, args.format);
+            return Self::file(workload, file, args);
         }
         let left = workload.queries.iter().filter(|query| !copies.has(&query.name)).count();
         if left == 0 {
@@ -96,12 +99,14 @@ impl Target {
         }
     }
 
-    fn file(workload: &Workload, file: &Path, format: Option<Format>) -> Result<Self> {
+    fn file(workload: &Workload, file: &Path, args: &OutputArgs) -> Result<Self> {
         if workload.queries.len() != 1 {
             let many = workload.queries.len();
             return Err(Usage(format!("{many} answers do not fit into one file; give a directory with --out")).into());
         }
-        Ok(Self::File(file.to_owned(), format_by_ending(file, format)?))
+        let format = format_by_ending(file, args.format)?;
+        takes_mark(format, args)?;
+        Ok(Self::File(file.to_owned(), format))
     }
 
     /// Refuses to write over one of the files that the job reads.
@@ -147,6 +152,7 @@ pub(crate) struct HandOut<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) target: &'a Target,
     pub(crate) copies: &'a Copies,
+    pub(crate) mark: DecimalMark,
     pub(crate) stream: Option<&'a RowStream>,
     pub(crate) bad: &'a BadRecords<'a>,
     /// The answers that were handed out when they became final.
@@ -159,10 +165,12 @@ impl HandOut<'_> {
         if let Some(stream) = self.stream {
             stream.finish(outcome)?;
         }
-        self.copies.write(outcome)?;
+        let mut notes = self.copies.write(outcome, self.mark)?;
         match (self.target, out) {
-            (Target::Dir(_, format), Some(out)) => self.write_files(out, *format, outcome)?,
-            (Target::File(file, format), Some(out)) => write_file(out, file, *format, outcome)?,
+            (Target::Dir(_, format), Some(out)) => notes.extend(self.write_files(out, *format, outcome)?),
+            (Target::File(file, format), Some(out)) => {
+                notes.extend(write_file(out, file, (*format, self.mark), outcome)?);
+            }
             (Target::Screen(format, rows), _) => self.show(outcome, *format, *rows)?,
             (Target::Streams(format), _) => self.stream_all(outcome, *format, screen)?,
             _ => {}
@@ -170,6 +178,7 @@ impl HandOut<'_> {
         if screen.writes_records() {
             self.record(outcome, screen)?;
         }
+        notes.iter().for_each(|note| screen.say(&format!("note: {note}")));
         if !outcome.answers.is_empty() {
             self.tell(outcome, screen);
         }
@@ -177,9 +186,15 @@ impl HandOut<'_> {
         Ok(Verdict { failed: outcome.failed.clone(), rejected })
     }
 
-    fn write_files(&self, mut out: OutDir, format: Format, outcome: &Outcome) -> Result<()> {
+    fn write_files(&self, mut out: OutDir, format: Format, outcome: &Outcome) -> Result<Vec<String>> {
+        let mut notes = Vec::new();
         for answer in self.kept(outcome) {
-            out.write(&file_name(&answer.name, format), |file| write_answer(answer, &mut *format.writer(file)))?;
+            let name = file_name(&answer.name, format);
+            out.write(&name, |file| {
+                let said = write_answer(answer, &mut *format.writer_with(file, self.mark))?;
+                notes.extend(said.into_iter().map(|note| format!("{name}: {note}")));
+                Ok(())
+            })?;
         }
         for failed in &outcome.failed {
             // An answer of an earlier run would look like one of this.
@@ -201,7 +216,8 @@ impl HandOut<'_> {
             serde_json::to_writer_pretty(&mut *file, &summary)?;
             Ok(writeln!(file)?)
         })?;
-        out.commit()
+        out.commit()?;
+        Ok(notes)
     }
 
     /// The bad records and the summary, for programs.
@@ -218,7 +234,7 @@ impl HandOut<'_> {
         for answer in self.kept(outcome) {
             screen.record(&Message::answer(answer));
             let out = BufWriter::with_capacity(1 << 16, stdout());
-            write_answer(answer, &mut *format.writer(out)).map_err(not_written)?;
+            write_answer(answer, &mut *format.writer_with(out, self.mark)).map_err(not_written)?;
         }
         Ok(())
     }
@@ -249,7 +265,7 @@ impl HandOut<'_> {
     fn show(&self, outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
         for (index, answer) in self.kept(outcome).enumerate() {
             let is_first = index == 0 && self.delivered.is_empty();
-            show_answer(answer, format, rows, is_first, outcome.elapsed)?;
+            show_answer(answer, (format, self.mark), rows, is_first, outcome.elapsed)?;
         }
         Ok(())
     }
@@ -264,21 +280,27 @@ fn not_written(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Shows an answer on standard output.
-pub(crate) fn show_answer(answer: &Answer, format: Format, rows: u64, is_first: bool, elapsed: Duration) -> Result<()> {
+pub(crate) fn show_answer(
+    answer: &Answer,
+    (format, mark): (Format, DecimalMark),
+    rows: u64,
+    is_first: bool,
+    elapsed: Duration,
+) -> Result<()> {
     let limit = (rows > 0).then_some(rows);
     let mut out = BufWriter::new(stdout());
     let title = if answer.title.is_empty() { &answer.name } else { &answer.title };
-    let (space, mark) = (if is_first { "" } else { "\n" }, if format == Format::Markdown { "## " } else { "" });
+    let (space, heading) = (if is_first { "" } else { "\n" }, if format == Format::Markdown { "## " } else { "" });
     let shown = (|| -> Result<()> {
-        writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
+        writeln!(out, "{space}{heading}{}: {title}", answer.name)?;
         match format {
-            Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
+            Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit).with_mark(mark))?,
             Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
             _ => {
                 writeln!(out)?;
-                write_answer(answer, &mut *format.writer(&mut out))?;
+                write_answer(answer, &mut *format.writer_with(&mut out, mark))?
             }
-        }
+        };
         if format == Format::Table {
             let plural = if answer.rows == 1 { "row" } else { "rows" };
             writeln!(out, "{} {plural}, {:.2} s", HumanCount(answer.rows), elapsed.as_secs_f64())?;
@@ -286,6 +308,15 @@ pub(crate) fn show_answer(answer: &Answer, format: Format, rows: u64, is_first: 
         Ok(out.flush()?)
     })();
     shown.map_err(not_written)
+}
+
+/// Refuses a decimal comma for a format whose numbers have none.
+fn takes_mark(format: Format, args: &OutputArgs) -> Result<()> {
+    if args.write_decimal_comma && !format.takes_decimal_comma() {
+        let text = format!("numbers of {} have no decimal comma; leave --write-decimal-comma out", format.name());
+        return Err(Usage(text).into());
+    }
+    Ok(())
 }
 
 /// The format of a file: as said, or as its ending says.
@@ -305,7 +336,7 @@ pub(crate) fn format_by_ending(file: &Path, format: Option<Format>) -> Result<Fo
                 "{file}: this tenaz was built without Parquet; write .arrow or .csv, or build with --features parquet"
             ),
             _ => format!(
-                "{file}: its ending says no format; write .csv, .json, .ndjson, .tsv, .md or .arrow, or add --format"
+                "{file}: its ending says no format; write .csv, .json, .ndjson, .tsv, .md, .xlsx or .arrow, or add --format"
             ),
         };
         return Err(Usage(text).into());
@@ -314,16 +345,27 @@ pub(crate) fn format_by_ending(file: &Path, format: Option<Format>) -> Result<Fo
 }
 
 /// The first answer, under the name that the user gave.
-fn write_file(out: OutDir, file: &Path, format: Format, outcome: &Outcome) -> Result<()> {
-    outcome.answers.first().map_or(Ok(()), |answer| answers_in(out, file, format, answer))
+fn write_file(out: OutDir, file: &Path, form: (Format, DecimalMark), outcome: &Outcome) -> Result<Vec<String>> {
+    outcome.answers.first().map_or(Ok(Vec::new()), |answer| answers_in(out, file, form, answer))
 }
 
 /// An answer in a file of this directory.
-pub(crate) fn answers_in(mut out: OutDir, file: &Path, format: Format, answer: &Answer) -> Result<()> {
+pub(crate) fn answers_in(
+    mut out: OutDir,
+    file: &Path,
+    (format, mark): (Format, DecimalMark),
+    answer: &Answer,
+) -> Result<Vec<String>> {
+    let mut notes = Vec::new();
     let name = file.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| Usage(format!("{} is no name of a file", file.display())))?;
-    out.write(name, |file| write_answer(answer, &mut *format.writer(file)))?;
-    out.commit()
+    out.write(name, |file| {
+        let said = write_answer(answer, &mut *format.writer_with(file, mark))?;
+        notes.extend(said.into_iter().map(|note| format!("{name}: {note}")));
+        Ok(())
+    })?;
+    out.commit()?;
+    Ok(notes)
 }
 
 /// The directory that a file is in.
@@ -331,13 +373,14 @@ pub(crate) fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-pub(crate) fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
+/// Writes an answer, and gives back what is not as the answer has it.
+pub(crate) fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<Vec<String>> {
     writer.begin(&answer.schema)?;
     for batch in answer.batches() {
         writer.rows(&batch?)?;
     }
     writer.end()?;
-    Ok(())
+    Ok(writer.notes())
 }
 
 /// The file of an answer in a directory.

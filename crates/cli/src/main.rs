@@ -20,6 +20,7 @@ mod rejected;
 mod row_stream;
 mod screen;
 mod secrets;
+mod shell;
 mod stop;
 mod summary;
 mod supervision_args;

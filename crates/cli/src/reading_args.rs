@@ -32,6 +32,12 @@ pub(crate) struct ReadingArgs {
     /// Whether records that sum others up (Total, Summe, …) are data.
     #[arg(long, value_name = "KEEP|SKIP")]
     totals: Option<KeepSkip>,
+    /// Whether records without any value, the blank rows of spreadsheets, are data.
+    #[arg(long, value_name = "KEEP|SKIP")]
+    blank: Option<KeepSkip>,
+    /// Whether lines of text below the table are records (and then rejected, because they are too short).
+    #[arg(long, value_name = "KEEP|SKIP")]
+    footnotes: Option<KeepSkip>,
     /// Whether the first record names the columns.
     #[arg(long, value_name = "YES|NO")]
     header: Option<YesNo>,
@@ -100,6 +106,8 @@ impl ReadingArgs {
             skip_lines: self.skip,
             skip_spaces: skip(self.spaces),
             totals: skip(self.totals),
+            blank: skip(self.blank),
+            footnotes: skip(self.footnotes),
             header: yes(self.header),
             nulls: self.null.clone(),
             decimal_comma: yes(self.decimal_comma),

@@ -70,6 +70,8 @@ const CHANGES: &[(&str, &str, &str, &str)] = &[
     ("table", "drop_repeated_headers", "delimiter = \",\"", "delimiter = \",\"\ndrop_repeated_headers = true"),
     ("table", "drop_totals", "delimiter = \",\"", "delimiter = \",\"\ndrop_totals = true"),
     ("table", "drop_unlabelled", "delimiter = \",\"", "delimiter = \",\"\ndrop_unlabelled = true"),
+    ("table", "drop_blank", "delimiter = \",\"", "delimiter = \",\"\ndrop_blank = true"),
+    ("table", "drop_footnotes", "delimiter = \",\"", "delimiter = \",\"\ndrop_footnotes = true"),
     ("table", "ruled", "delimiter = \",\"", "delimiter = \",\"\nruled = true"),
     ("table", "framed", "delimiter = \",\"", "delimiter = \",\"\nframed = true"),
     ("table", "doubled_delimiter", "delimiter = \",\"", "delimiter = \",\"\ndoubled_delimiter = true"),
@@ -155,7 +157,7 @@ fn prepared() -> tempfile::TempDir {
     std::fs::create_dir(&data).unwrap();
     // Every way of writing is there once, so that saying it makes a difference.
     let sales = "paid,n\ny,1\nn,2\ny,3.0\nn,\ny,4\nj,5\n\\y,6\n\"y\", 7\ny, \"8\"\ny,9\ry,10\npaid,n\ny\n\
-                 y,\"1,500\"\ny,1.2.2025\n-----\n,y,11,\n,12\ny,,14\ny,=\"13\"\nTotal,30\n";
+                 y,\"1,500\"\ny,1.2.2025\n-----\n,y,11,\n,12\ny,,14\ny,=\"13\"\nTotal,30\n,\n\nNotes\n";
     for (name, text) in [
         ("sales.csv", sales),
         ("sales-2.csv", "paid,n\nn,1\n"),

@@ -21,8 +21,8 @@ mod workload;
 pub use error::Error;
 pub use job_time::{JobTime, NoTime};
 pub use plan::{
-    Edge, FileOrder, JobPlan, PlannedQuery, Purpose, ScanPlan, Stage, Statement, TRIM_ZEROS, describe, needs_quotes,
-    split_statements,
+    Edge, FileOrder, JobPlan, PlannedQuery, Purpose, ScanPlan, Stage, Statement, TRIM_ZEROS, describe, function_names,
+    needs_quotes, split_statements,
 };
 pub use stop::StopFlag;
 pub use task::{

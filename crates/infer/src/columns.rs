@@ -49,6 +49,7 @@ pub(crate) fn columns(
             form = chosen.1;
             notes.extend(chosen.2);
         }
+        notes.extend(said_of_number(&place, &column.kind, evidence));
         if column.kind == Kind::Text {
             form = evidence.formula().map(|_| ValueForm::Formula);
             notes.extend(said_of_text(table, &column.name, evidence));
@@ -82,6 +83,24 @@ fn choose_point(place: &str, example: &str, kind: &Kind, hints: Hints) -> (Kind,
         format!("{place}: the point in {example} is read as a decimal point (--decimal-comma yes reads {whole})")
     });
     (kind.clone(), None, said)
+}
+
+/// What numbers may mean besides themselves.
+fn said_of_number(place: &str, kind: &Kind, evidence: &Evidence) -> Option<String> {
+    match kind {
+        Kind::Int { .. } if evidence.compact_date().is_some() => {
+            let date = evidence.compact_date().unwrap_or_default();
+            Some(format!(
+                "{place}: {date} may be a date, and is read as a number (--types {place}=date:%Y%m%d reads dates)"
+            ))
+        }
+        Kind::Int { .. } | Kind::Decimal { .. } | Kind::Float => evidence.sentinel().map(|number| {
+            format!(
+                "{place}: {number} may stand for missing values, and is read as a number (--null={number} reads null)"
+            )
+        }),
+        _ => None,
+    }
 }
 
 /// Why a column is text that might have been something else.

@@ -61,6 +61,12 @@ pub(crate) struct Evidence {
     /// Values such as `1E5`, which may be numbers or codes, and the first of them.
     exponent_codes: u64,
     exponent_example: Option<Box<str>>,
+    /// A number such as -999, which may stand for a missing one, and whether others come near it.
+    sentinel: Option<Box<str>>,
+    has_low_numbers: bool,
+    /// Values such as 20251231, and the first of them.
+    compact_dates: u64,
+    compact_date: Option<Box<str>>,
     /// The first text in a formula: `="00123"`.
     formula: Option<Box<str>>,
     /// Whether a currency was seen in whose countries the day comes before the month.
@@ -146,6 +152,10 @@ impl Default for Evidence {
             grouped_example: None,
             exponent_codes: 0,
             exponent_example: None,
+            sentinel: None,
+            has_low_numbers: false,
+            compact_dates: 0,
+            compact_date: None,
             formula: None,
             day_first: None,
         }
@@ -197,6 +207,17 @@ impl Evidence {
                 self.grouped_example.get_or_insert_with(|| text.into());
             }
         }
+        if is_number && text.starts_with('-') {
+            if is_sentinel(text) {
+                self.sentinel.get_or_insert_with(|| text.into());
+            } else {
+                self.has_low_numbers |= text.parse::<f64>().is_ok_and(|number| number < LOW_NUMBER);
+            }
+        }
+        if is_compact_date(text) {
+            self.compact_dates += 1;
+            self.compact_date.get_or_insert_with(|| text.into());
+        }
         if is_exponent_code(text) {
             self.exponent_codes += 1;
             self.exponent_example.get_or_insert_with(|| text.into());
@@ -224,6 +245,17 @@ impl Evidence {
     pub(crate) fn exponent_code(&self) -> Option<&str> {
         let is_all = self.plain_numbers + self.exponent_codes == self.values;
         self.exponent_example.as_deref().filter(|_| is_all)
+    }
+
+    /// A number that may stand for missing ones: weather stations and sensors write -999 where they have measured nothing.
+    pub(crate) fn sentinel(&self) -> Option<&str> {
+        self.sentinel.as_deref().filter(|_| !self.has_low_numbers && self.plain_numbers > 1)
+    }
+
+    /// A number that may be a date, if all are: 20251231.
+    pub(crate) fn compact_date(&self) -> Option<&str> {
+        let is_all = self.values == self.compact_dates && self.values >= COMPACT_DATES_AMONG;
+        self.compact_date.as_deref().filter(|_| is_all)
     }
 
     /// `="00123"`.
@@ -351,6 +383,26 @@ impl Evidence {
             Kind::Text
         }
     }
+}
+
+/// Numbers below this one are so low that -999 may be one of them.
+const LOW_NUMBER: f64 = -150.0;
+
+/// As many numbers that could be dates, and no others, are dates.
+const COMPACT_DATES_AMONG: u64 = 3;
+
+/// Whether a number consists of nines, and is far below zero: -999, -9999.0, -999.9.
+fn is_sentinel(text: &str) -> bool {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let nines =
+        whole.strip_prefix('-').is_some_and(|digits| digits.len() > 2 && digits.bytes().all(|digit| digit == b'9'));
+    nines && (fraction.bytes().all(|digit| digit == b'9') || fraction.bytes().all(|digit| digit == b'0'))
+}
+
+/// Whether a text is a date of our times without marks: 20251231.
+fn is_compact_date(text: &str) -> bool {
+    let is_of_our_times = text.len() == 8 && (text.starts_with("19") || text.starts_with("20")) && text.is_ascii();
+    is_of_our_times && Kind::Date.check(&format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..])).is_ok()
 }
 
 /// Whether a text is digits, an E and digits: a number or the code of an article. Programs that write numbers so write a point or

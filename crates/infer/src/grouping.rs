@@ -155,7 +155,7 @@ fn same_names(one: &Shape, other: &Shape) -> bool {
 fn common_columns(files: &[Looked], constants: &[String], must: bool) -> Option<Vec<String>> {
     let mut all: Vec<String> = Vec::new();
     for (index, (_, shape)) in files.iter().enumerate() {
-        let header = shape.header.as_ref()?;
+        let header = shape.header.as_ref().filter(|_| !shape.names_in_comment)?;
         let known = lower(&all);
         let names = lower(header);
         // Columns are found by their names, so these must be unlike.
@@ -189,6 +189,7 @@ fn series_group(
     let lacks_columns =
         files.iter().any(|(_, other)| other.columns != files[0].1.columns || !same_names(&shape, other));
     shape.repeats_header = files.iter().any(|(_, shape)| shape.repeats_header);
+    shape.footnote = files.iter().find_map(|(_, shape)| shape.footnote.clone());
     for (_, other) in &files[1..] {
         let new: Vec<String> = other.said.iter().filter(|said| !shape.said.contains(said)).cloned().collect();
         shape.said.extend(new);

@@ -82,8 +82,9 @@ fn is_lower_header(records: &[Vec<String>], k: usize, usual: usize) -> bool {
 fn joined(records: &[Vec<String>], lower: usize, usual: usize) -> HeaderGuess {
     let (below, above) = (&records[lower], &records[lower - 1]);
     let names: Vec<String> = below.iter().map(|name| name.trim().to_owned()).collect();
+    let index = index_name(records, lower, usual);
     let belongs = above.len() == usual
-        && !above[0].trim().is_empty()
+        && (!above[0].trim().is_empty() || index.is_some())
         && (is_complete(above, usual) || !is_complete(below, usual));
     if !belongs {
         return HeaderGuess { record: lower, names, lines: 1, is_doubtful: false };
@@ -96,7 +97,20 @@ fn joined(records: &[Vec<String>], lower: usize, usual: usize) -> HeaderGuess {
         let parts = [if name.is_empty() { upper } else { over }, name.as_str()];
         all.push(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "));
     }
+    if let Some(index) = index {
+        all[0] = index;
+        return HeaderGuess { record: lower + 1, names: all, lines: 3, is_doubtful: false };
+    }
     HeaderGuess { record: lower, names: all, lines: 2, is_doubtful: false }
+}
+
+/// The name of the index, which pandas writes below a header of two lines whose first columns have no names: `region,,,`.
+fn index_name(records: &[Vec<String>], lower: usize, usual: usize) -> Option<String> {
+    let (above, below, third) = (&records[lower - 1], &records[lower], records.get(lower + 1)?);
+    let has_none = |record: &Vec<String>| record.first().is_some_and(|name| name.trim().is_empty());
+    let name = third.first()?.trim();
+    let alone = third.len() == usual && third[1..].iter().all(|field| field.trim().is_empty());
+    (has_none(above) && has_none(below) && alone && !name.is_empty() && !is_value(name)).then(|| name.to_owned())
 }
 
 /// Whether a record has a name for every column, each once.
@@ -201,6 +215,14 @@ mod tests {
             names(1, "id,sales Q1,sales Q2,costs Q1,costs Q2")
         );
         assert_eq!(guess("time,temp\n[s],[C]\n1,20.5"), names(1, "time [s],temp [C]"));
+    }
+
+    #[test]
+    fn pandas_writes_the_name_of_the_index_below_two_lines_of_names() {
+        assert_eq!(
+            guess(",sales,sales,cost\n,Q1,Q2,Q1\nregion,,,\nnorth,1,2,3\nsouth,4,5,6"),
+            names(2, "region,sales Q1,sales Q2,cost Q1")
+        );
     }
 
     #[test]

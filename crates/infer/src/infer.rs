@@ -105,9 +105,10 @@ fn table(
     let mut format = FileFormat {
         encoding: reading.encoding,
         dialect: dialect.clone(),
-        has_header: group.shape.header.is_some(),
+        has_header: group.shape.header.is_some() && !group.shape.names_in_comment,
         columns_by_name: group.by_name.clone(),
         drop_repeated_headers: group.shape.repeats_header,
+        drop_footnotes: reading.footnotes.unwrap_or(group.shape.footnote.is_some()),
         lenient: reading.lenient,
         ..FileFormat::default()
     };
@@ -121,10 +122,21 @@ fn table(
         header,
         second_table: group.shape.second_table.as_deref(),
         keeps_totals: reading.totals == Some(false),
+        keeps_footnotes: reading.footnotes == Some(false),
         nulls: &reading.nulls,
     };
-    let Sampled { evidence, repeats_header, total, unlabelled, .. } = sample(&files, &format, canonical)?;
+    let Sampled { evidence, repeats_header, total, unlabelled, blank, footnote, .. } =
+        sample(&files, &format, canonical)?;
     format.drop_repeated_headers |= repeats_header;
+    format.drop_blank = reading.blank.unwrap_or(blank);
+    if blank && reading.blank.is_none() {
+        notes.push(format!("{name}: records without any value are left out (--blank keep reads them)"));
+    }
+    let footnote = group.shape.footnote.clone().or(footnote);
+    format.drop_footnotes = reading.footnotes.unwrap_or(footnote.is_some());
+    if let Some(text) = footnote.filter(|_| reading.footnotes.is_none()) {
+        notes.push(format!("{name}: text below the table is left out: {text} (--footnotes keep rejects it)"));
+    }
     format.drop_totals = reading.totals.unwrap_or(total.is_some());
     if let Some(total) = total.filter(|_| reading.totals.is_none()) {
         notes.push(format!(
@@ -151,6 +163,7 @@ fn table(
     format.values = values;
     let header = match &group.shape.header {
         None => Header::Absent,
+        _ if group.shape.names_in_comment => Header::Absent,
         _ if group.by_name.is_some() => Header::Skip,
         Some(given) => {
             let agree = given.len() == columns.len()

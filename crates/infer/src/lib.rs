@@ -23,6 +23,7 @@ mod misfits;
 mod names;
 mod nulls;
 mod overrule;
+mod preamble;
 mod probe;
 mod reading;
 mod sample;

@@ -1,10 +1,41 @@
 //! Spellings of null that exports use besides the empty field.
 
 /// They count only in columns that are something else than text.
-pub(crate) const NULLS: [&str; 31] = [
-    "NULL", "null", "Null", "(null)", "<null>", "NA", "N/A", "n/a", "na", "#N/A", "#NV", "#NULL!", "#DIV/0!",
-    "#VALUE!", "#WERT!", "#REF!", "#NAME?", "NaN", "nan", "None", "none", "nil", "\\N", "-", "--", "–", "—", "k.A.",
-    "k. A.", "n.a.", "N.A.",
+pub(crate) const NULLS: [&str; 33] = [
+    "NULL",
+    "null",
+    "Null",
+    "(null)",
+    "<null>",
+    "NA",
+    "N/A",
+    "n/a",
+    "na",
+    "#N/A",
+    "#NV",
+    "#NULL!",
+    "#DIV/0!",
+    "#VALUE!",
+    "#WERT!",
+    "#REF!",
+    "#NAME?",
+    "NaN",
+    "nan",
+    "None",
+    "none",
+    "nil",
+    "\\N",
+    "-",
+    "--",
+    "–",
+    "—",
+    "k.A.",
+    "k. A.",
+    "n.a.",
+    "N.A.",
+    // MySQL's date that is none.
+    "0000-00-00",
+    "0000-00-00 00:00:00",
 ];
 
 /// What is read as null in a table, by spelling with the columns that have it; none: nothing but empty fields.

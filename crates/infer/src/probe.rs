@@ -7,6 +7,7 @@ use crate::Error;
 use crate::evidence::Evidence;
 use crate::find::Found;
 use crate::header::{HeaderGuess, find_header, first_header, is_value};
+use crate::preamble::footnotes;
 use crate::reading::Reading;
 use crate::sniff::{most_common, sniff, without_lines};
 
@@ -21,12 +22,16 @@ pub(crate) struct Shape {
     pub(crate) header: Option<Vec<String>>,
     /// The record that holds them, or the last of several, as it stands in the file.
     pub(crate) header_record: Option<Vec<String>>,
+    /// The names stand in a comment, so no record is a header.
+    pub(crate) names_in_comment: bool,
     /// Fields of a record.
     pub(crate) columns: usize,
     /// The header stands in the file again.
     pub(crate) repeats_header: bool,
     /// The first record of a second table below the first.
     pub(crate) second_table: Option<Vec<String>>,
+    /// The first line of the text below the table.
+    pub(crate) footnote: Option<String>,
     /// What was guessed and has to be said.
     pub(crate) said: Vec<String>,
 }
@@ -40,9 +45,11 @@ impl Shape {
             is_plain_text: true,
             header: None,
             header_record: None,
+            names_in_comment: false,
             columns: 1,
             repeats_header: false,
             second_table: None,
+            footnote: None,
             said: Vec::new(),
         }
     }
@@ -107,7 +114,7 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
     let (mut dialect, mut said) = (sniffed.dialect, sniffed.said);
     let skipped = dialect.skip_lines;
     let body = without_lines(head, dialect.skip_lines, dialect.cr_ends_records);
-    let (seen_records, seen) = records(body, whole, &dialect, reading.lenient);
+    let (mut seen_records, seen) = records(body, whole, &dialect, reading.lenient);
     if seen == 0 {
         return None;
     }
@@ -115,13 +122,18 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
         let broken = "its records have broken quotes (--lenient takes them literally, --quote none knows none)";
         return Some((Probe::Unusable(broken.to_owned()), seen));
     }
+    let footnote = match (whole, reading.footnotes) {
+        (false, _) | (_, Some(false)) => None,
+        _ => footnotes(seen_records.iter().map(|record| (record.fields.as_slice(), record.behind_blank))),
+    };
+    let footnote = footnote.map(|first| seen_records.split_off(first).swap_remove(0).fields.swap_remove(0));
     let second_table = second_table(&seen_records);
     let first_table = &seen_records[..second_table.unwrap_or(seen_records.len())];
     let mut all: Vec<Vec<String>> = first_table.iter().map(|record| record.fields.clone()).collect();
     let width = most_common(all.iter().map(Vec::len), all[0].len()).unwrap_or(all[0].len());
-    let guess = guess_header(&all, width, reading);
-    let mut header = None;
-    if let Some(guess) = guess {
+    let names_in_comment = sniffed.names.is_some();
+    let mut header = sniffed.names;
+    if let Some(guess) = guess_header(&all, width, reading).filter(|_| !names_in_comment) {
         said.extend(said_of(&guess, &seen_records, &dialect, reading));
         dialect.skip_lines += if guess.record > 0 { seen_records[guess.record].line } else { 0 };
         all.drain(..guess.record);
@@ -132,8 +144,9 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
             "no names of columns were found, so they are c1, c2, … (--header yes takes the first record)".to_owned(),
         );
     }
-    let columns = most_common(all[usize::from(header.is_some())..].iter().map(Vec::len), width).unwrap_or(width);
-    let repeats_header = header.is_some() && all[0].len() > 1 && all[1..].contains(&all[0]);
+    let has_header = header.is_some() && !names_in_comment;
+    let columns = most_common(all[usize::from(has_header)..].iter().map(Vec::len), width).unwrap_or(width);
+    let repeats_header = has_header && all[0].len() > 1 && all[1..].contains(&all[0]);
     if let Some(second) = second_table {
         let line = skipped + seen_records[second].line + 1;
         let names = seen_records[second].fields.join(",");
@@ -150,6 +163,7 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
     if columns == 1 {
         said.extend(said_of_one_column(first_table));
     }
+    said.extend(said_of_empty_texts(first_table));
     if let Some(record) = first_table.iter().find(|record| record.odd_quote.is_some()) {
         let field = record.odd_quote.as_deref().unwrap_or_default();
         said.push(format!(
@@ -161,10 +175,12 @@ fn shape(head: &[u8], whole: bool, tabs: bool, reading: &Reading) -> Option<(Pro
         dialect,
         encoding: TextEncoding::UTF_8,
         is_plain_text: true,
-        header_record: header.as_ref().map(|_| all[0].clone()),
+        header_record: has_header.then(|| all[0].clone()),
         header,
+        names_in_comment,
         columns,
         repeats_header,
+        footnote,
         second_table: second_table.map(|second| seen_records[second].fields.clone()),
         said,
     };
@@ -194,6 +210,7 @@ fn said_of(guess: &HeaderGuess, records: &[Seen], dialect: &Dialect, reading: &R
     if guess.record > 0 {
         let line = dialect.skip_lines + records[guess.record].line + 1;
         let what = match (guess.lines, guess.record) {
+            (3, _) => format!("lines {} to {line} are one header", line - 2),
             (2, 1) => format!("lines {} and {line} are one header", line - 1),
             (2, _) => format!("lines {} and {line} are one header, and lines above it are no records", line - 1),
             _ => format!("line {line} is the header, and lines above it are no records"),
@@ -209,9 +226,36 @@ fn said_of(guess: &HeaderGuess, records: &[Seen], dialect: &Dialect, reading: &R
     said
 }
 
+/// How many words every record has, if they are lined up with spaces.
+fn lined_up(records: &[Seen]) -> Option<usize> {
+    let words = |record: &Seen| record.fields.first().map_or(0, |field| field.split_whitespace().count());
+    let is_spaced = |record: &Seen| record.fields.first().is_some_and(|field| field.trim().contains("  "));
+    let count = words(records.first()?);
+    let is_so = count > 1 && records.len() > 2 && records.iter().all(|record| words(record) == count);
+    (is_so && records.iter().any(is_spaced)).then_some(count)
+}
+
+/// That `""` is no text: where a column has empty fields, too, a database may have meant two different things.
+fn said_of_empty_texts(records: &[Seen]) -> Option<String> {
+    let columns = records.iter().map(|record| record.quoted.len()).max()?;
+    let has = |column: usize, quoted: bool| {
+        records.iter().any(|record| {
+            record.quoted.get(column) == Some(&quoted) && record.fields.get(column).is_some_and(String::is_empty)
+        })
+    };
+    (0..columns)
+        .find(|&column| has(column, true) && has(column, false))
+        .map(|column| format!("column {}: \"\" is read as null, like a field with nothing in it", column + 1))
+}
+
 /// What may be wrong with a file of one column.
 fn said_of_one_column(records: &[Seen]) -> Vec<String> {
     let mut said = Vec::new();
+    if let Some(words) = lined_up(records) {
+        said.push(format!(
+            "every line is {words} words, lined up with spaces, and is read as one column: tr -s ' ' ',' makes commas of the spaces"
+        ));
+    }
     if records.iter().skip(1).any(|record| record.behind_blank) {
         said.push("blank lines between the values are no records, and no nulls".to_owned());
     }
@@ -269,6 +313,8 @@ struct Seen {
     line: u64,
     /// A blank line stands right before it.
     behind_blank: bool,
+    /// Of each field, whether it stood in quotes.
+    quoted: Vec<bool>,
     /// A field without quotes around it that holds quotes as if it had some.
     odd_quote: Option<String>,
 }
@@ -308,9 +354,15 @@ fn records(body: &[u8], whole: bool, dialect: &Dialect, lenient: bool) -> (Vec<S
         // A line of delimiters alone is what spreadsheets write for a blank one.
         let is_blank = reader.fields().all(|field| field.trim_ascii().is_empty());
         if is_good {
-            let fields = reader.fields().map(|field| String::from_utf8_lossy(field).into_owned()).collect();
+            let text = |field| String::from_utf8_lossy(field).into_owned();
+            let mut fields: Vec<String> = reader.fields().map(text).collect();
+            // Files that were put one behind the other may each begin with a byte order mark.
+            if let Some(first) = fields.first_mut().filter(|first| first.starts_with('\u{feff}')) {
+                first.remove(0);
+            }
+            let quoted = (0..reader.len()).map(|index| reader.field(index).is_some_and(|(_, quoted)| quoted)).collect();
             let odd_quote = odd_quote(&reader, dialect.quote).filter(|_| span.kind == RecordKind::Record);
-            all.push(Seen { fields, line: here, behind_blank, odd_quote });
+            all.push(Seen { fields, line: here, behind_blank, quoted, odd_quote });
         }
         behind_blank = is_blank;
     }

@@ -21,6 +21,10 @@ pub struct Reading {
     pub skip_spaces: Option<bool>,
     /// Whether records that sum others up are left out.
     pub totals: Option<bool>,
+    /// Whether records of several fields, all of them empty, are left out.
+    pub blank: Option<bool>,
+    /// Whether lines of text below the table are left out.
+    pub footnotes: Option<bool>,
     /// Whether the first record names the columns.
     pub header: Option<bool>,
     /// Spellings of null besides the empty field, in every column.

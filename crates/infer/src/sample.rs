@@ -16,6 +16,9 @@ use crate::unlabelled::{Unlabelled, unlabelled};
 /// Blocks from inside a file, besides its head; the last one is its end.
 const BLOCKS: u64 = 3;
 
+/// Records that may sum others up, at most.
+const MAX_HELD: usize = 10_000;
+
 /// Bytes of a block from inside a stream.
 const STREAM_BLOCK_BYTES: usize = 256 << 10;
 
@@ -31,6 +34,8 @@ pub(crate) struct Canonical<'a> {
     pub(crate) second_table: Option<&'a [String]>,
     /// Whether a record that sums others up is one like others.
     pub(crate) keeps_totals: bool,
+    /// Whether text below the table is to be rejected like any record that is too short.
+    pub(crate) keeps_footnotes: bool,
     /// Spellings of null that the user has named.
     pub(crate) nulls: &'a [String],
 }
@@ -46,14 +51,29 @@ pub(crate) struct Sampled {
     pub(crate) total: Option<String>,
     /// A record of a file without a label, where all others of the file have one.
     pub(crate) unlabelled: Option<Unlabelled>,
+    /// Records have no values at all.
+    pub(crate) blank: bool,
+    /// The first line of the text below the table.
+    pub(crate) footnote: Option<String>,
     /// Records without a label are common, or may be.
     labels_missing: bool,
+    /// Records that may sum others up.
+    held: Vec<Vec<String>>,
 }
 
 /// What the sampled records of these files say. Records that are no good whatever the types are not asked.
 pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical<'_>) -> Result<Sampled, Error> {
     let evidence = vec![Evidence::default(); shape.columns];
-    let mut sampled = Sampled { evidence, repeats_header: false, total: None, unlabelled: None, labels_missing: false };
+    let mut sampled = Sampled {
+        evidence,
+        repeats_header: false,
+        total: None,
+        unlabelled: None,
+        blank: false,
+        footnote: None,
+        labels_missing: false,
+        held: Vec::new(),
+    };
     // What is repaired in a sample is repaired, and counted, again when the files are read.
     let format = &FileFormat { repairs: Arc::default(), ..format.clone() };
     let chosen = files.len().min(SAMPLED_FILES);
@@ -91,6 +111,7 @@ pub(crate) fn sample(files: &[&Found], format: &FileFormat, shape: Canonical<'_>
             sampled.add_block(shape, &bytes, block == BLOCKS);
         }
     }
+    sampled.settle_totals(shape);
     Ok(sampled)
 }
 
@@ -99,7 +120,10 @@ impl Sampled {
         let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
         let records = Records::new(head, shape.delimiter, whole);
         self.add(shape, records.skip(usize::from(shape.has_header)), whole);
-        if whole && !shape.keeps_totals && shape.second_table.is_none() && shape.columns > 1 {
+        if whole && !shape.keeps_footnotes {
+            self.footnote = self.footnote.take().or_else(|| footnote(shape, head));
+        }
+        if whole && !shape.keeps_totals && shape.columns > 1 {
             self.look_for_unlabelled(shape, head);
         } else {
             (self.labels_missing, self.unlabelled) = (true, None);
@@ -109,9 +133,14 @@ impl Sampled {
     /// Looks in a whole file for a record without a label that sums the others up.
     fn look_for_unlabelled(&mut self, shape: Canonical<'_>, head: &[u8]) {
         let records = Records::new(head, shape.delimiter, true).skip(usize::from(shape.has_header)).flatten();
+        let is_second_table = |fields: &Vec<std::borrow::Cow<'_, str>>| {
+            shape.second_table.is_some_and(|known| known.iter().eq(fields.iter().map(|field| &**field)))
+        };
+        let records = records.take_while(|fields| !is_second_table(fields));
         let fit = |fields: &Vec<std::borrow::Cow<'_, str>>| {
             let bytes = || fields.iter().map(|field| field.as_bytes());
-            fields.len() == shape.columns && !tenaz_source::is_total(bytes())
+            let is_blank = bytes().all(|field| field.trim_ascii().is_empty());
+            fields.len() == shape.columns && !is_blank && !tenaz_source::is_total(bytes())
         };
         let records: Vec<Vec<String>> =
             records.filter(fit).map(|fields| fields.into_iter().map(|field| field.into_owned()).collect()).collect();
@@ -160,6 +189,16 @@ impl Sampled {
     fn add_block(&mut self, shape: Canonical<'_>, block: &[u8], whole: bool) {
         if let Some(start) = record_start(shape, block, whole) {
             self.add(shape, Records::new(&block[start..], shape.delimiter, whole), whole);
+            if whole && !shape.keeps_footnotes {
+                self.footnote = self.footnote.take().or_else(|| footnote(shape, &block[start..]));
+            }
+        }
+    }
+
+    /// Records that look like sums are none if no file ends with one.
+    fn settle_totals(&mut self, shape: Canonical<'_>) {
+        for fields in std::mem::take(&mut self.held).iter().filter(|_| self.total.is_none()) {
+            add_evidence(&mut self.evidence, shape, fields);
         }
     }
 
@@ -170,11 +209,16 @@ impl Sampled {
         records: impl Iterator<Item = <Records<'a> as Iterator>::Item>,
         whole: bool,
     ) {
-        let mut records = records.flatten().peekable();
         let mut seen = 0;
-        while let Some(fields) = records.next() {
+        let mut last_total = None;
+        for fields in records.flatten() {
             let is = |known: Option<&[String]>| {
-                known.is_some_and(|known| known.len() > 1 && known.iter().eq(fields.iter().map(|field| &**field)))
+                let unmarked = |field: &'_ std::borrow::Cow<'_, str>| field.trim_start_matches('\u{feff}').to_owned();
+                known.is_some_and(|known| {
+                    known.len() > 1
+                        && known.len() == fields.len()
+                        && known.iter().cloned().eq(fields.iter().map(unmarked))
+                })
             };
             if is(shape.second_table) {
                 return;
@@ -183,23 +227,47 @@ impl Sampled {
                 self.repeats_header = true;
                 continue;
             }
-            let is_last = whole && records.peek().is_none();
-            if is_last
-                && seen > 1
-                && !shape.keeps_totals
-                && tenaz_source::is_total(fields.iter().map(|field| field.as_bytes()))
-            {
-                self.total = Some(fields.join(&char::from(shape.delimiter).to_string()));
+            let bytes = || fields.iter().map(|field| field.as_bytes());
+            if fields.len() > 1 && bytes().all(|field| field.trim_ascii().is_empty()) {
+                self.blank |= fields.len() == shape.columns;
                 continue;
             }
-            seen += 1;
-            if fields.len() == shape.columns {
-                let is_null = |field: &str| shape.nulls.iter().any(|null| null == field);
-                let value = |field| if is_null(field) { "" } else { field };
-                self.evidence.iter_mut().zip(&fields).for_each(|(column, field)| column.add(value(field)));
+            if seen > 1 && !shape.keeps_totals && tenaz_source::is_total(bytes()) {
+                last_total = Some(fields.join(&char::from(shape.delimiter).to_string()));
+                if self.held.len() < MAX_HELD {
+                    self.held.push(fields.into_iter().map(|field| field.into_owned()).collect());
+                }
+                continue;
             }
+            last_total = None;
+            seen += 1;
+            let fields: Vec<&str> = fields.iter().map(|field| &**field).collect();
+            add_evidence(&mut self.evidence, shape, &fields);
+        }
+        if whole && last_total.is_some() {
+            self.total = last_total;
         }
     }
+}
+
+fn add_evidence(evidence: &mut [Evidence], shape: Canonical<'_>, fields: &[impl AsRef<str>]) {
+    if fields.len() == shape.columns {
+        let is_null = |field: &str| shape.nulls.iter().any(|null| null == field);
+        let value = |field| if is_null(field) { "" } else { field };
+        evidence.iter_mut().zip(fields).for_each(|(column, field)| column.add(value(field.as_ref())));
+    }
+}
+
+/// The first line of the text that stands behind the last blank line, if records have several fields and it has one.
+fn footnote(shape: Canonical<'_>, text: &[u8]) -> Option<String> {
+    let text = text.trim_ascii_end();
+    let blank = [&b"\n\n"[..], b"\n\r\n"].into_iter().filter_map(|ends| memchr::memmem::rfind(text, ends)).max()?;
+    let below = text[blank..].trim_ascii_start();
+    let records: Vec<_> = Records::new(below, shape.delimiter, true).flatten().collect();
+    let is_count =
+        |fields: &Vec<std::borrow::Cow<'_, str>>| tenaz_source::is_total(fields.iter().map(|field| field.as_bytes()));
+    let is_text = !records.is_empty() && records.iter().all(|fields| fields.len() == 1 && !is_count(fields));
+    (shape.columns > 1 && is_text).then(|| records[0][0].clone().into_owned())
 }
 
 /// Whether a block from inside the file can be read. Where lines are all there is to go by, quotes would make its start a guess.
@@ -284,6 +352,7 @@ mod tests {
             header: None,
             second_table: None,
             keeps_totals: false,
+            keeps_footnotes: false,
             nulls: &[],
         }
     }

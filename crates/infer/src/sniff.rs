@@ -2,16 +2,14 @@
 
 use tenaz_source::{Dialect, Escape, RecordKind, RecordReader, ends_with_cr, is_rule};
 
+use crate::preamble::preamble;
 use crate::reading::Reading;
 
 /// Delimiters that are tried, the likeliest last: of equals the last one wins.
 const DELIMITERS: [u8; 8] = [b'~', b'^', b' ', b':', b'|', b'\t', b';', b','];
 
 /// Records that are looked at for each dialect that is tried.
-const LOOKED_AT: usize = 300;
-
-/// Lines before a header, at most.
-const MAX_PREAMBLE: usize = 40;
+pub(crate) const LOOKED_AT: usize = 300;
 
 /// Lines within which a drawn one shows that tables are drawn.
 const RULE_WITHIN: usize = 6;
@@ -20,17 +18,19 @@ const RULE_WITHIN: usize = 6;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sniffed {
     pub(crate) dialect: Dialect,
+    /// The names of the columns, if a comment has them.
+    pub(crate) names: Option<Vec<String>>,
     /// What was guessed beyond the usual, each with the option that overrules it.
     pub(crate) said: Vec<String>,
 }
 
 /// How well a dialect explains a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Fit {
+pub(crate) struct Fit {
     /// The number of fields that most records have.
-    usual: usize,
+    pub(crate) usual: usize,
     /// Records with that number, in twentieths: a few broken records do not decide.
-    same: usize,
+    pub(crate) same: usize,
     /// Records with quotes where none may be.
     faults: usize,
     /// Whether the first record has it, too.
@@ -56,7 +56,15 @@ pub(crate) fn sniff(text: &[u8], whole: bool, tabs: bool, reading: &Reading) -> 
         said.push("the first line says what DATEV has exported, and is no record (--skip 0 reads it)".to_owned());
     }
     let body = without_lines(text, base.skip_lines, base.cr_ends_records);
-    if reading.comment.is_none() && has_comments(body) {
+    let fields = if reading.comment.is_none() && reading.header.is_none() { w3c_fields(body) } else { None };
+    if let Some(fields) = &fields {
+        base.comment = Some(b'#');
+        told = told.or(Some(fields.delimiter));
+        said.push(
+            "the line #Fields: names the columns, and lines that begin with # are comments (--comment none reads them)"
+                .to_owned(),
+        );
+    } else if reading.comment.is_none() && has_comments(body) {
         base.comment = Some(b'#');
         said.push("lines that begin with # are comments (--comment none reads them)".to_owned());
     }
@@ -72,7 +80,7 @@ pub(crate) fn sniff(text: &[u8], whole: bool, tabs: bool, reading: &Reading) -> 
         }
         dialect.skip_lines = base.skip_lines + preamble;
     }
-    Sniffed { dialect, said }
+    Sniffed { dialect, names: fields.map(|fields| fields.names), said }
 }
 
 /// What is seen only when the delimiter is known, and what has to be said of the marks.
@@ -207,6 +215,23 @@ pub(crate) fn without_lines(text: &[u8], lines: u64, cr: bool) -> &[u8] {
     rest
 }
 
+/// The columns of a log in the extended format of the W3C.
+struct LogFields {
+    names: Vec<String>,
+    delimiter: u8,
+}
+
+/// The columns of a log of IIS, CloudFront and others: a comment has them, and spaces or tabs stand between values.
+fn w3c_fields(body: &[u8]) -> Option<LogFields> {
+    const MARK: &[u8] = b"#Fields:";
+    let line = first_lines(body).find(|line| line.starts_with(MARK))?;
+    let names: Vec<String> =
+        String::from_utf8_lossy(&line[MARK.len()..]).split_whitespace().map(str::to_owned).collect();
+    let record = first_lines(body).find(|line| !line.starts_with(b"#"))?;
+    let delimiter = if record.contains(&b'\t') { b'\t' } else { b' ' };
+    (names.len() > 1).then_some(LogFields { names, delimiter })
+}
+
 /// Whether some, but not most, of the first lines begin with `#` and something that is no name of a first column.
 fn has_comments(text: &[u8]) -> bool {
     let lines: Vec<&[u8]> = text.split(|byte| matches!(byte, b'\n' | b'\r')).take(LOOKED_AT).collect();
@@ -310,7 +335,7 @@ fn spaces_follow(body: &[u8], delimiter: u8) -> bool {
 }
 
 /// The lengths of the records of a text, and what is wrong with them.
-fn fit(body: &[u8], whole: bool, dialect: &Dialect) -> Option<Fit> {
+pub(crate) fn fit(body: &[u8], whole: bool, dialect: &Dialect) -> Option<Fit> {
     let mut reader = RecordReader::new(dialect.clone(), false);
     let mut lengths = Vec::new();
     let (mut rest, mut faults, mut quoted) = (body, 0, 0);
@@ -334,33 +359,6 @@ fn fit(body: &[u8], whole: bool, dialect: &Dialect) -> Option<Fit> {
     let usual = most_common(others.iter().copied(), *first)?;
     let same = others.iter().filter(|length| **length == usual).count() * 20 / others.len();
     Some(Fit { usual, same, faults, first_agrees: usual == *first, records: lengths.len(), quoted })
-}
-
-/// Lines before the first record that has as many fields as most, and is no title.
-fn preamble(body: &[u8], whole: bool, dialect: &Dialect) -> u64 {
-    let Some(Fit { usual, .. }) = fit(body, whole, dialect).filter(|fit| fit.usual >= 2 && fit.same >= 10) else {
-        return 0;
-    };
-    let mut reader = RecordReader::new(dialect.clone(), true);
-    let (mut rest, mut lines, mut records) = (body, 0, 0);
-    while let Some(span) = reader.read(rest, whole) {
-        let is_record = !matches!(span.kind, RecordKind::Blank | RecordKind::Comment);
-        if is_record {
-            let filled = reader.fields().filter(|field| !field.trim_ascii().is_empty()).count();
-            // A header with a name too few is a header; a title fills at most half of the columns.
-            let is_title = filled * 2 <= usual && (reader.len() < usual || filled <= 1);
-            if !is_title {
-                return if records > 0 { lines } else { 0 };
-            }
-            records += 1;
-        }
-        if records > MAX_PREAMBLE {
-            return 0;
-        }
-        lines += span.lines;
-        rest = &rest[span.next..];
-    }
-    0
 }
 
 /// The most common number; of equals `preferred`, or the largest.

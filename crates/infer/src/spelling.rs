@@ -212,6 +212,11 @@ fn choose_number(column: &str, forms: &[NumberForm], evidence: &Evidence, hints:
             units.join(", ")
         )
     }));
+    let percent = evidence.odd().into_iter().find(|text| text.contains('%')).filter(|_| units.len() == 1);
+    let said = said.chain(percent.map(|text| {
+        let plain = form.plain(text).unwrap_or_default();
+        format!("{column}: the percent sign is dropped: {text} is {plain} (--types {column}=text keeps it)")
+    }));
     match seen.kind(false) {
         // More digits than a number can have.
         Kind::Text => Chosen { kind: Kind::Text, form: None, unlike_scales: false, said: Vec::new() },

@@ -143,6 +143,8 @@ fn put_format(text: &mut String, format: &FileFormat) {
         ("drop_repeated_headers = true", format.drop_repeated_headers),
         ("drop_totals = true", format.drop_totals),
         ("drop_unlabelled = true", format.drop_unlabelled),
+        ("drop_blank = true", format.drop_blank),
+        ("drop_footnotes = true", format.drop_footnotes),
         ("lenient = true", format.lenient),
     ];
     for (line, _) in flags.iter().filter(|(_, is_so)| *is_so) {

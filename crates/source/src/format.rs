@@ -25,6 +25,10 @@ pub struct FileFormat {
     pub drop_totals: bool,
     /// A record whose first field is empty sums the others up, and is no record.
     pub drop_unlabelled: bool,
+    /// A record of several fields, all of them empty, is what spreadsheets write for a blank row, and is no record.
+    pub drop_blank: bool,
+    /// Lines of text below the table, behind a blank line, are no records.
+    pub drop_footnotes: bool,
     /// Records with too few fields are padded with nulls, further fields are cut off, stray quotes are data.
     pub lenient: bool,
     /// What was repaired on the way, in all files.
@@ -57,6 +61,10 @@ pub struct Repairs {
     pub repeated_headers: AtomicU64,
     /// Lines that sum others up, dropped.
     pub totals: AtomicU64,
+    /// Records without any value, dropped.
+    pub blank: AtomicU64,
+    /// Lines of text below a table, dropped.
+    pub footnotes: AtomicU64,
 }
 
 impl Repairs {
@@ -70,6 +78,8 @@ impl Repairs {
             ("records with stray quotes, taken literally", &self.stray_quotes),
             ("repeated headers, left out", &self.repeated_headers),
             ("lines of totals, left out", &self.totals),
+            ("records without any value, left out", &self.blank),
+            ("lines of text below the table, left out", &self.footnotes),
         ];
         all.into_iter().map(|(what, count)| (what, count.load(Ordering::Relaxed))).filter(|(_, n)| *n > 0).collect()
     }

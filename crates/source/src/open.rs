@@ -227,6 +227,8 @@ fn rewriting(head: &Head, format: &FileFormat, constants: &[(String, String)]) -
         || format.drop_repeated_headers
         || format.drop_totals
         || format.drop_unlabelled
+        || format.drop_blank
+        || format.drop_footnotes
         || format.lenient
         || has_values;
     must.then_some(Rewriting { columns, names, width })

@@ -40,6 +40,14 @@ pub(crate) struct Rewriter<R> {
     drop_repeated: bool,
     drop_totals: bool,
     drop_unlabelled: bool,
+    drop_blank: bool,
+    drop_footnotes: bool,
+    /// A blank line stands right before the next record.
+    behind_blank: bool,
+    /// Lines of text below the table have begun.
+    in_footnotes: bool,
+    /// Fields of the first record.
+    first_width: Option<usize>,
     values: Vec<Option<ValueForm>>,
     delimiter: u8,
     out: Vec<u8>,
@@ -63,6 +71,11 @@ impl<R: Read> Rewriter<R> {
             drop_repeated: format.drop_repeated_headers,
             drop_totals: format.drop_totals,
             drop_unlabelled: format.drop_unlabelled,
+            drop_blank: format.drop_blank,
+            drop_footnotes: format.drop_footnotes,
+            behind_blank: false,
+            in_footnotes: false,
+            first_width: None,
             values: format.values.clone(),
             delimiter: format.dialect.canonical_delimiter(),
             out: Vec::new(),
@@ -149,13 +162,15 @@ impl<R: Read> Rewriter<R> {
         self.from = raw.end;
         let before = self.out.len();
         match span.kind {
-            RecordKind::Blank | RecordKind::Comment => {}
+            RecordKind::Blank => self.behind_blank = true,
+            RecordKind::Comment => {}
             RecordKind::StrayQuote | RecordKind::OpenQuote if !self.reader.is_lenient() => self.put_faulty(raw),
             kind => {
                 if matches!(kind, RecordKind::StrayQuote | RecordKind::OpenQuote) {
                     self.repairs.stray_quotes.fetch_add(1, Ordering::Relaxed);
                 }
                 self.put_record();
+                self.behind_blank = false;
             }
         }
         // As many line ends as the file has here, so that lines keep their numbers. A record always gets one of its own: the last
@@ -178,13 +193,21 @@ impl<R: Read> Rewriter<R> {
             self.repairs.repeated_headers.fetch_add(1, Ordering::Relaxed);
             return;
         }
+        let found = self.reader.len();
+        if self.drop_blank && found > 1 && self.reader.fields().all(|field| field.trim_ascii().is_empty()) {
+            self.repairs.blank.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        if self.drop_footnotes && self.is_footnote() {
+            self.repairs.footnotes.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
         let is_sum = (self.drop_totals && is_total(self.reader.fields()))
             || (self.drop_unlabelled && has_no_label(self.reader.fields()));
         if is_sum {
             self.repairs.totals.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let found = self.reader.len();
         let width = self.rewriting.width.unwrap_or(found);
         if self.reader.is_lenient() && found != width {
             let repaired = if found < width { &self.repairs.padded } else { &self.repairs.cut };
@@ -197,6 +220,15 @@ impl<R: Read> Rewriter<R> {
                 self.rewriting.columns = Some(columns);
             }
         }
+    }
+
+    /// Whether this record is text below the table: one field behind a blank line, and whatever follows that is no record, either.
+    fn is_footnote(&mut self) -> bool {
+        let found = self.reader.len();
+        let width = self.rewriting.width.or(self.first_width).unwrap_or(found);
+        self.first_width.get_or_insert(found);
+        self.in_footnotes = width > 1 && found != width && (self.in_footnotes || (self.behind_blank && found == 1));
+        self.in_footnotes
     }
 
     fn put_header(&mut self) {
@@ -212,7 +244,8 @@ impl<R: Read> Rewriter<R> {
 
     fn is_header_again(&self) -> bool {
         self.header.as_ref().is_some_and(|header| {
-            header.len() == self.reader.len() && self.reader.fields().zip(header).all(|(field, name)| field == name)
+            header.len() == self.reader.len()
+                && self.reader.fields().map(without_mark).zip(header).all(|(field, name)| field == name)
         })
     }
 
@@ -283,6 +316,11 @@ impl<R: Read> Rewriter<R> {
         }
         self.out.extend_from_slice(b"\"?");
     }
+}
+
+/// The field without a byte order mark before it: files that were put one behind the other may each begin with one.
+fn without_mark(field: &[u8]) -> &[u8] {
+    field.strip_prefix(b"\xef\xbb\xbf").unwrap_or(field)
 }
 
 fn put_field(out: &mut Vec<u8>, field: &[u8], quoted: bool, delimiter: u8) {
@@ -394,6 +432,28 @@ mod tests {
         let format = FileFormat { drop_totals: true, ..format(Dialect::default()) };
         assert_eq!(rewritten(&format, as_it_is(), b"a,b\nx,2\nTotal,2\n(1 rows)\n"), "a,b\nx,2\n\n\n");
         assert_eq!(format.repairs.told(), [("lines of totals, left out", 2)]);
+    }
+
+    #[test]
+    fn blank_rows_of_spreadsheets_and_text_below_the_table_are_no_records_and_are_counted() {
+        let format = FileFormat { drop_blank: true, drop_footnotes: true, ..format(Dialect::default()) };
+        let width = Rewriting { width: Some(2), ..as_it_is() };
+        let text = b"a,b\n1,2\n,\nx\n\n3,4\n\nMade by x\nConfidential, do not show, please\n5,6\n";
+        assert_eq!(
+            rewritten(&format, width, text),
+            "a,b\n1,2\n\nx\n\n3,4\n\n\n\n5,6\n",
+            "a short record is rejected as ever"
+        );
+        assert_eq!(
+            format.repairs.told(),
+            [("records without any value, left out", 1), ("lines of text below the table, left out", 2)]
+        );
+    }
+
+    #[test]
+    fn a_repeated_header_may_begin_with_a_byte_order_mark() {
+        let format = FileFormat { drop_repeated_headers: true, ..format(Dialect::default()) };
+        assert_eq!(rewritten(&format, as_it_is(), "a,b\n1,2\n\u{feff}a,b\n3,4\n".as_bytes()), "a,b\n1,2\n\n3,4\n");
     }
 
     #[test]

@@ -22,6 +22,10 @@ const WORDS: [&str; 18] = [
     "**",
 ];
 
+/// How a first value begins that sums one group of records up, in lower case.
+const GROUP_WORDS: [&str; 6] =
+    ["total for ", "totals for ", "subtotal for ", "summe für ", "zwischensumme ", "total pour "];
+
 /// Whether a record with these fields sums others up: its first value is one of the words for that, and others follow.
 /// `(3 rows)` and `3 rows selected.` below a table are no records, either.
 #[must_use]
@@ -33,7 +37,9 @@ pub fn is_total<'a>(fields: impl Iterator<Item = &'a [u8]>) -> bool {
     }
     // Google Ads writes several: `Total: Account`, `Total: Campaigns`.
     let word = first.split(':').next().unwrap_or(first).trim_end().to_lowercase();
-    WORDS.contains(&word.as_str())
+    // QuickBooks: `Total for Ann`; DATEV: `Summe für Konto 1200`.
+    let is_of_group = || GROUP_WORDS.iter().any(|begin| word.starts_with(begin));
+    WORDS.contains(&word.as_str()) || is_of_group()
 }
 
 /// Whether a record has nothing in its first field, and values behind it: below or above records that have a label there, it
@@ -69,6 +75,7 @@ mod tests {
         assert!(total(&["", "Total:", "30"]));
         assert!(total(&["*", "", "1.242,50"]));
         assert!(total(&["Total: Account", "1,500"]));
+        assert!(total(&["Total for Ann", "", "120.00"]) && total(&["Summe für Konto 1200", "5,00"]));
         assert!(total(&["(3 rows)"]) && total(&["3 rows selected."]) && total(&["(1 row)"]));
         let no_label = |fields: &[&str]| has_no_label(fields.iter().map(|field| field.as_bytes()));
         assert!(no_label(&["", "30"]) && !no_label(&["x", "30"]) && !no_label(&["", " "]));

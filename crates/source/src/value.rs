@@ -42,7 +42,11 @@ pub enum DateOrder {
 const MICROSECOND_DIGITS: usize = 6;
 
 /// Signs of currencies, and the percent sign, that may stand before or behind a number.
-const SIGNS: [&str; 14] = ["€", "$", "£", "¥", "₹", "₽", "%", "EUR", "USD", "GBP", "CHF", "JPY", "kr", "zł"];
+const SIGNS: [&str; 38] = [
+    "€", "R$", "US$", "CA$", "A$", "NZ$", "HK$", "$", "£", "¥", "₹", "₽", "₺", "₴", "₩", "₪", "%", "EUR", "USD", "GBP",
+    "CHF", "JPY", "CNY", "INR", "AUD", "CAD", "BRL", "SEK", "NOK", "DKK", "PLN", "CZK", "Fr.", "kr.", "kr", "zł", "Kč",
+    "Rs.",
+];
 
 const MONTHS: [&[&str]; 12] = [
     &["jan", "january", "januar", "jänner", "enero", "ene", "janvier", "janv", "gennaio", "gen", "janeiro"],
@@ -269,12 +273,26 @@ pub(crate) fn days_of_month(year: i64, month: u32) -> Option<u32> {
 
 /// The date and the time behind it, if there is one.
 fn split_time(text: &str) -> (&str, Option<&str>) {
-    let Some(colon) = text.find(':') else { return (text, None) };
+    let Some(colon) = text.find(':') else { return split_dotted_time(text) };
     let begin = text[..colon].rfind([' ', 'T']).or_else(|| text[..colon].rfind(','));
     match begin {
         Some(begin) => (text[..begin].trim_end_matches([',', ' ']), Some(text[begin + 1..].trim())),
         None => (text, None),
     }
+}
+
+/// The date and the time of Oracle, `31-MAR-25 10.15.00.000000 AM`, in which points stand for colons.
+fn split_dotted_time(text: &str) -> (&str, Option<&str>) {
+    match text.split_once(' ') {
+        Some((date, time)) if date.contains('-') && is_dotted_time(time) => (date, Some(time)),
+        _ => (text, None),
+    }
+}
+
+fn is_dotted_time(text: &str) -> bool {
+    let mut parts = text.split(['.', ' ']);
+    let two_digits = |part: Option<&str>| part.is_some_and(|part| number(part, 2).is_some() && part.len() == 2);
+    two_digits(parts.next()) && two_digits(parts.next()) && two_digits(parts.next())
 }
 
 /// Whether a date and time has digits of a second beyond microseconds that are not zero.
@@ -305,7 +323,8 @@ impl Time {
         let lower = text.to_lowercase();
         let half = ["am", "pm", "a.m.", "p.m."].iter().find(|half| lower.ends_with(*half));
         let text = half.map_or(text, |half| text[..text.len() - half.len()].trim_end());
-        let mut parts = text.split(':');
+        let colons = if is_dotted_time(text) { text.replacen('.', ":", 2) } else { text.to_owned() };
+        let mut parts = colons.split(':');
         let mut hour = number(parts.next()?, 2)?;
         let minute = number(parts.next()?, 2).filter(|minute| *minute < 60)?;
         let (seconds, fraction) = match parts.next() {
@@ -375,6 +394,8 @@ mod tests {
             (b'.', Some(b','), "₹12,34,56,789", Some("123456789")),
             (b'.', Some(b','), "123,45,678", None),
             (b'.', Some(b','), "0,125", None),
+            (b',', Some(b'.'), "R$ 1.234,56", Some("1234.56")),
+            (b',', Some(b' '), "\u{2212} 12,00 kr", Some("-12.00")),
             (b',', Some(b'.'), "1,5E+10", Some("1.5E+10")),
             (b',', Some(b'.'), "1E5", None),
         ] {
@@ -404,6 +425,8 @@ mod tests {
             (Ymd, "2025-12-31T23:30:00+02:00", Some("2025-12-31 21:30:00")),
             (Ymd, "2025-12-31T23:30:00.123-0500", Some("2026-01-01 04:30:00.123")),
             (Dmy, "31.12.2025 24:00", None),
+            (Dmy, "31-MAR-25 10.15.00.000000000 AM", Some("2025-03-31 10:15:00")),
+            (Dmy, "01-APR-25 01.05.30.500000 PM", Some("2025-04-01 13:05:30.5")),
             (Dmy, "28/02/2008,0:10:00", Some("2008-02-28 00:10:00")),
             (Dmy, "12", None),
             (Dmy, "1.2.3.4", None),

@@ -17,10 +17,11 @@ use crate::bad_records::BadRecords;
 use crate::copies::Copies;
 use crate::delivery::Delivery;
 use crate::hand_out::{HandOut, Target};
+use crate::progress;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
+use crate::stop::StopSignal;
 use crate::verdict::Verdict;
-use crate::{progress, stop};
 
 pub(crate) fn run(args: &RunArgs, screen: &Screen) -> Result<()> {
     let mut workload = Workload::load(&args.workload)?.select(&args.query)?;
@@ -77,21 +78,22 @@ pub(crate) fn answer(
     engine: &EngineArgs,
     screen: &Screen,
 ) -> Result<Answered> {
-    let target = Target::new(workload, output, copies)?;
+    let (target, mark) = (Target::new(workload, output, copies)?, output.decimal_mark());
     let plan = JobPlan::new(workload)?;
     let data = DataSet::find(data, workload, &plan)?;
     let files = (0..workload.tables.len()).flat_map(|table| data.files(table));
     target.spare(workload, copies, files.map(|file| file.path.as_path()))?;
     let out = target.prepare()?;
     copies.prepare()?;
-    let stop = stop::on_signal()?;
+    let signal = StopSignal::new()?;
+    let stop = signal.flag();
     let progress = Progress::new(workload.tables.len());
     let watcher = Watcher {
         progress: &progress,
         bad: BadRecords::new(screen, engine.strict),
         misfits: Mutex::default(),
-        stream: RowStream::new(&target, &plan)?,
-        delivery: Delivery::new(&target, copies, out, screen),
+        stream: RowStream::new(&target, &plan, mark)?,
+        delivery: Delivery::new((&target, mark), copies, out, screen),
     };
     let options = options(engine);
     let outcome = progress::while_watching(screen, &plan, &data, &progress, &stop, || {
@@ -104,7 +106,7 @@ pub(crate) fn answer(
     let Watcher { bad, misfits, stream, delivery, .. } = watcher;
     let (out, delivered) = delivery.finish();
     let stream = stream.as_ref();
-    let hand_out = HandOut { job: &job, workload, target: &target, copies, stream, bad: &bad, delivered };
+    let hand_out = HandOut { job: &job, workload, target: &target, copies, mark, stream, bad: &bad, delivered };
     let verdict = hand_out.hand_out(&outcome, out, screen)?;
     let has = |reason: &str| outcome.tables.iter().any(|table| table.reasons.contains_key(reason));
     let (ragged, misquoted) = (has("field_count"), has("text_after_quote") || has("quote_never_closed"));

@@ -17,10 +17,11 @@ use tenaz_runtime::format::Format;
 
 use super::run::{Misfits, answer, tell_repairs};
 use super::submit;
-use crate::args::{SqlArgs, SubmitArgs, sent_chunk_size};
+use crate::args::{OutputArgs, SqlArgs, SubmitArgs, sent_chunk_size};
 use crate::copies::Copies;
 use crate::outcome::{Usage, stdout_failed};
 use crate::screen::Screen;
+use crate::shell;
 
 pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     let text = question(args)?;
@@ -37,22 +38,51 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     for note in &inferred.notes {
         screen.note(note);
     }
-    let mut statements = match &text {
-        Some((origin, text)) => split_statements(origin, text)?,
-        None => Vec::new(),
-    };
-    if statements.is_empty() {
-        return list(&inferred, args.output.format, screen);
+    let (origin, text) = text.unwrap_or_default();
+    if split_statements(&origin, &text)?.is_empty() {
+        list(&inferred, args.output.format)?;
+        if opens_a_shell(args) {
+            return shell::run(args, &inferred, screen);
+        }
+        let (dir, table) = (inferred.dir.display(), &inferred.workload.tables[0].name);
+        screen.say(&format!("\nNext: tenaz sql --data {dir} \"SELECT * FROM {table} LIMIT 10\""));
+        return Ok(());
     }
+    ask(args, &inferred, (&origin, &text), args.output.format, screen)
+}
+
+/// Whether somebody sits before the terminal and has not asked anything yet.
+fn opens_a_shell(args: &SqlArgs) -> bool {
+    let is_plain =
+        args.sql.is_none() && args.file.is_none() && args.output.out.is_none() && args.output.output.is_none();
+    is_plain && !reads_standard_input(args) && stdin().is_terminal() && stdout().is_terminal()
+}
+
+/// Answers the questions of a text, which is from `origin`.
+pub(crate) fn ask(
+    args: &SqlArgs,
+    inferred: &Inferred,
+    (origin, text): (&str, &str),
+    format: Option<Format>,
+    screen: &Screen,
+) -> Result<()> {
+    let mut statements = split_statements(origin, text)?;
+    if statements.is_empty() {
+        return Ok(());
+    }
+    let mut inferred = inferred.clone();
     args.time.fix(&mut inferred.workload);
     in_plain_sql(&mut statements, &inferred).map_err(wrong)?;
     let copies = Copies::of(&statements)?;
     let mut workload = inferred.workload;
+    // Repairs are counted for each question.
+    workload.tables.iter_mut().for_each(|table| table.format.repairs = Arc::default());
     workload.queries = statements.into_iter().map(|statement| statement.query).collect();
+    let output = OutputArgs { format, ..args.output.clone() };
     if !args.gateway.is_empty() {
-        return on_cluster(args, &workload, &inferred.dir, copies, screen);
+        return on_cluster(args, &output, &workload, &inferred.dir, copies, screen);
     }
-    let answered = answer(&workload, &inferred.dir, &args.output, &copies, &args.engine, screen);
+    let answered = answer(&workload, &inferred.dir, &output, &copies, &args.engine, screen);
     tell_repairs(&workload, screen);
     match answered {
         Ok(answered) => {
@@ -72,7 +102,7 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
 }
 
 /// A statement that makes no sense is wrong usage.
-fn wrong(error: StatementError) -> anyhow::Error {
+pub(crate) fn wrong(error: StatementError) -> anyhow::Error {
     match error {
         StatementError::Wrong(text) => Usage(text).into(),
         StatementError::Plan(error) => error.into(),
@@ -80,7 +110,14 @@ fn wrong(error: StatementError) -> anyhow::Error {
 }
 
 /// Asks the gateways of a cluster, as `tenaz submit` does. What was guessed travels as the text of a workload file.
-fn on_cluster(args: &SqlArgs, workload: &Workload, dir: &Path, copies: Copies, screen: &Screen) -> Result<()> {
+fn on_cluster(
+    args: &SqlArgs,
+    output: &OutputArgs,
+    workload: &Workload,
+    dir: &Path,
+    copies: Copies,
+    screen: &Screen,
+) -> Result<()> {
     let chunk_size = args.engine.chunk_size.map(|bytes| sent_chunk_size(&bytes.to_string())).transpose();
     let args = SubmitArgs {
         data: Some(dir.to_owned()),
@@ -89,7 +126,7 @@ fn on_cluster(args: &SqlArgs, workload: &Workload, dir: &Path, copies: Copies, s
         token_file: args.token_file.clone(),
         transport: args.transport.clone(),
         time: args.time.clone(),
-        output: args.output.clone(),
+        output: output.clone(),
         strict: args.engine.strict,
         memory: args.engine.memory,
         chunk_size: chunk_size.map_err(|cure| Usage(format!("--chunk-size: {cure}")))?,
@@ -177,7 +214,7 @@ fn with_hint(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// The tables and their columns.
-fn list(inferred: &Inferred, format: Option<Format>, screen: &Screen) -> Result<()> {
+pub(crate) fn list(inferred: &Inferred, format: Option<Format>) -> Result<()> {
     let mut out = stdout();
     match format {
         None | Some(Format::Table) => {
@@ -190,9 +227,6 @@ fn list(inferred: &Inferred, format: Option<Format>, screen: &Screen) -> Result<
             written.map_err(stdout_failed)?;
         }
     }
-    let table = &inferred.workload.tables[0].name;
-    let dir = inferred.dir.display();
-    screen.say(&format!("\nNext: tenaz sql --data {dir} \"SELECT * FROM {table} LIMIT 10\""));
     Ok(())
 }
 

@@ -78,6 +78,7 @@ pub use file_order::FileOrder;
 pub use labels::TRIM_ZEROS;
 pub use script::{Purpose, Statement, split_statements};
 pub(crate) use session::config as session_config;
+pub use session::function_names;
 pub use text::needs_quotes;
 
 /// Where the rows of a stage go, with the columns that decide.

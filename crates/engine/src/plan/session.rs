@@ -95,6 +95,18 @@ pub(crate) fn context(workload: &Workload) -> Result<SessionContext, Error> {
     Ok(context)
 }
 
+/// The names of all functions that a query about these tables may call, in order.
+///
+/// # Errors
+/// The tables cannot be made known to DataFusion.
+pub fn function_names(workload: &Workload) -> Result<Vec<String>, Error> {
+    let state = context(workload)?.state();
+    let scalars = state.scalar_functions().keys();
+    let names = scalars.chain(state.aggregate_functions().keys()).chain(state.window_functions().keys());
+    let names: std::collections::BTreeSet<&String> = names.collect();
+    Ok(names.into_iter().cloned().collect())
+}
+
 /// DataFusion's analysis, then arithmetic that errs where its result does not fit.
 fn analysis() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
     let mut rules = Analyzer::new().rules;

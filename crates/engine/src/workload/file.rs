@@ -35,6 +35,8 @@ pub(super) struct TableEntry {
     pub(super) drop_repeated_headers: Option<bool>,
     pub(super) drop_totals: Option<bool>,
     pub(super) drop_unlabelled: Option<bool>,
+    pub(super) drop_blank: Option<bool>,
+    pub(super) drop_footnotes: Option<bool>,
     pub(super) ruled: Option<bool>,
     pub(super) framed: Option<bool>,
     pub(super) doubled_delimiter: Option<bool>,

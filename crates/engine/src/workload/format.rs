@@ -50,6 +50,8 @@ impl Here<'_> {
             drop_repeated_headers: entry.drop_repeated_headers.unwrap_or(false),
             drop_totals: entry.drop_totals.unwrap_or(false),
             drop_unlabelled: entry.drop_unlabelled.unwrap_or(false),
+            drop_blank: entry.drop_blank.unwrap_or(false),
+            drop_footnotes: entry.drop_footnotes.unwrap_or(false),
             lenient: entry.lenient.unwrap_or(false),
             ..FileFormat::default()
         })

@@ -9,6 +9,8 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use tenaz_engine::TRIM_ZEROS;
 
+use super::DecimalMark;
+
 /// What the text of a value means to a format that tells numbers from words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CellKind {
@@ -42,6 +44,7 @@ fn options() -> FormatOptions<'static> {
 pub(super) struct Cells<'b> {
     columns: Vec<Column<'b>>,
     text: String,
+    mark: DecimalMark,
 }
 
 struct Column<'b> {
@@ -66,7 +69,13 @@ impl<'b> Cells<'b> {
             let formatter = ArrayFormatter::try_new(array, options).map_err(super::other)?;
             Ok(Column { array, formatter, trim_zeros })
         });
-        Ok(Self { columns: columns.collect::<io::Result<_>>()?, text: String::new() })
+        Ok(Self { columns: columns.collect::<io::Result<_>>()?, text: String::new(), mark: DecimalMark::Point })
+    }
+
+    /// Numbers have this mark before their decimals.
+    pub(super) fn with_mark(mut self, mark: DecimalMark) -> Self {
+        self.mark = mark;
+        self
     }
 
     pub(super) fn width(&self) -> usize {
@@ -88,6 +97,9 @@ impl<'b> Cells<'b> {
         if *trim_zeros && self.text.contains('.') {
             let kept = self.text.trim_end_matches('0').trim_end_matches('.').len();
             self.text.truncate(kept);
+        }
+        if self.mark == DecimalMark::Comma && array.data_type().is_numeric() && self.text.contains('.') {
+            self.text = self.text.replace('.', ",");
         }
         Ok(Some(&self.text))
     }

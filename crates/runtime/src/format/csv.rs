@@ -5,21 +5,28 @@ use std::io::{self, Write};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 
-use super::RowWriter;
 use super::cells::Cells;
+use super::{DecimalMark, RowWriter};
 
 /// Writes RFC 4180 with `\n` line ends. Null is an empty field, an empty text is `""`.
 #[derive(Debug)]
 pub struct CsvWriter<W> {
     out: W,
     delimiter: u8,
+    mark: DecimalMark,
     buffer: Vec<u8>,
 }
 
 impl<W: Write> CsvWriter<W> {
     /// A writer with the given delimiter.
     pub fn new(out: W, delimiter: u8) -> Self {
-        Self { out, delimiter, buffer: Vec::new() }
+        Self { out, delimiter, mark: DecimalMark::Point, buffer: Vec::new() }
+    }
+
+    /// Numbers have this mark before their decimals.
+    pub fn with_mark(mut self, mark: DecimalMark) -> Self {
+        self.mark = mark;
+        self
     }
 
     /// What was written to.
@@ -64,7 +71,7 @@ impl<W: Write> RowWriter for CsvWriter<W> {
     }
 
     fn rows(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let mut cells = Cells::new(batch)?;
+        let mut cells = Cells::new(batch)?.with_mark(self.mark);
         for row in 0..batch.num_rows() {
             for column in 0..cells.width() {
                 if column > 0 {

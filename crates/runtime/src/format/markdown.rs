@@ -5,18 +5,19 @@ use std::io::{self, Write};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 
-use super::RowWriter;
 use super::cells::{CellKind, Cells, kind_of};
+use super::{DecimalMark, RowWriter};
 
 /// Writes a pipe table; numbers are aligned to the right.
 #[derive(Debug)]
 pub(super) struct MarkdownWriter<W> {
     out: W,
+    mark: DecimalMark,
 }
 
 impl<W: Write> MarkdownWriter<W> {
-    pub(super) fn new(out: W) -> Self {
-        Self { out }
+    pub(super) fn new(out: W, mark: DecimalMark) -> Self {
+        Self { out, mark }
     }
 }
 
@@ -36,7 +37,7 @@ impl<W: Write> RowWriter for MarkdownWriter<W> {
     }
 
     fn rows(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let mut cells = Cells::new(batch)?;
+        let mut cells = Cells::new(batch)?.with_mark(self.mark);
         for row in 0..batch.num_rows() {
             let mut line = String::from("|");
             for column in 0..cells.width() {

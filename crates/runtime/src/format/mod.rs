@@ -7,11 +7,13 @@ mod arrow;
 mod cells;
 mod chart;
 pub mod csv;
+mod excel;
 mod json;
 mod markdown;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod table;
+mod zip;
 
 use std::io::{self, Write};
 
@@ -46,6 +48,8 @@ pub enum Format {
     /// A Parquet file.
     #[cfg(feature = "parquet")]
     Parquet,
+    /// A workbook of Excel.
+    Xlsx,
 }
 
 impl Format {
@@ -62,6 +66,7 @@ impl Format {
         Format::Chart,
         #[cfg(feature = "parquet")]
         Format::Parquet,
+        Format::Xlsx,
     ];
 
     /// The name, which is also the suffix of files.
@@ -78,6 +83,7 @@ impl Format {
             Format::Chart => "chart",
             #[cfg(feature = "parquet")]
             Format::Parquet => "parquet",
+            Format::Xlsx => "xlsx",
         }
     }
 
@@ -87,23 +93,36 @@ impl Format {
         if self == Format::Parquet {
             return true;
         }
-        matches!(self, Format::Arrow | Format::Arrows)
+        matches!(self, Format::Arrow | Format::Arrows | Format::Xlsx)
+    }
+
+    /// Whether its numbers can have a decimal comma: those of programs have none.
+    pub fn takes_decimal_comma(self) -> bool {
+        matches!(self, Format::Table | Format::Csv | Format::Tsv | Format::Markdown)
     }
 
     /// A writer of this format.
     pub fn writer<'w>(self, out: impl Write + Send + 'w) -> Box<dyn RowWriter + Send + 'w> {
+        self.writer_with(out, DecimalMark::Point)
+    }
+
+    /// A writer of this format, with this mark in numbers where the format takes it. With decimal commas, CSV has semicolons between
+    /// fields, as spreadsheets expect it that have such numbers.
+    pub fn writer_with<'w>(self, out: impl Write + Send + 'w, mark: DecimalMark) -> Box<dyn RowWriter + Send + 'w> {
         match self {
-            Format::Table => Box::new(TableWriter::new(out, None)),
+            Format::Table => Box::new(TableWriter::new(out, None).with_mark(mark)),
+            Format::Csv if mark == DecimalMark::Comma => Box::new(csv::CsvWriter::new(out, b';').with_mark(mark)),
             Format::Csv => Box::new(csv::CsvWriter::new(out, b',')),
-            Format::Tsv => Box::new(csv::CsvWriter::new(out, b'\t')),
+            Format::Tsv => Box::new(csv::CsvWriter::new(out, b'\t').with_mark(mark)),
             Format::Json => Box::new(json::JsonWriter::array(out)),
             Format::Ndjson => Box::new(json::JsonWriter::lines(out)),
-            Format::Markdown => Box::new(markdown::MarkdownWriter::new(out)),
+            Format::Markdown => Box::new(markdown::MarkdownWriter::new(out, mark)),
             Format::Arrow => Box::new(arrow::ArrowWriter::file(out)),
             Format::Arrows => Box::new(arrow::ArrowWriter::stream(out)),
             Format::Chart => Box::new(ChartWriter::new(out, None)),
             #[cfg(feature = "parquet")]
             Format::Parquet => Box::new(parquet::ParquetWriter::new(out)),
+            Format::Xlsx => Box::new(excel::ExcelWriter::new(out)),
         }
     }
 }
@@ -116,6 +135,20 @@ pub trait RowWriter {
     fn rows(&mut self, batch: &RecordBatch) -> io::Result<()>;
     /// No more rows. Everything is handed to the writer below, and that one is flushed.
     fn end(&mut self) -> io::Result<()>;
+    /// What is not as the answer has it, because the format knows no such values. Asked after the end.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// The mark before the decimals of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DecimalMark {
+    /// `1234.5`
+    #[default]
+    Point,
+    /// `1234,5`
+    Comma,
 }
 
 /// What went wrong below the Arrow writer, as it was: a reader that has gone must still be known as one.
@@ -335,6 +368,26 @@ mod tests {
             let error = writer.begin(&schema).and_then(|()| writer.end()).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::BrokenPipe, "{}", format.name());
         }
+    }
+
+    #[test]
+    fn numbers_may_have_a_decimal_comma_and_fields_then_semicolons_between() {
+        let money = Decimal128Array::from(vec![Some(123_450), None]).with_precision_and_scale(15, 2).unwrap();
+        let texts: StringArray = vec![Some("1.5;x"), Some("a,b")].into_iter().collect();
+        let batch = batch(vec![("m", Arc::new(money) as ArrayRef), ("t", Arc::new(texts) as ArrayRef)]);
+        let written = |format: Format| {
+            let mut out = Vec::new();
+            let mut writer = format.writer_with(&mut out, DecimalMark::Comma);
+            writer.begin(&batch.schema()).unwrap();
+            writer.rows(&batch).unwrap();
+            writer.end().unwrap();
+            drop(writer);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(written(Format::Csv), "m;t\n1234,50;\"1.5;x\"\n;a,b\n");
+        assert_eq!(written(Format::Tsv), "m\tt\n1234,50\t1.5;x\n\ta,b\n");
+        assert!(written(Format::Table).contains("1234,50") && written(Format::Markdown).contains("| 1234,50 |"));
+        assert!(written(Format::Ndjson).contains("1234.50"), "numbers of JSON have a point");
     }
 
     #[test]

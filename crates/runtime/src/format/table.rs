@@ -7,8 +7,8 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 
-use super::RowWriter;
 use super::cells::{CellKind, Cells, kind_of};
+use super::{DecimalMark, RowWriter};
 
 /// The longest text shown in a cell; the rest is cut, with a mark.
 const MAX_CELL_CHARS: usize = 120;
@@ -20,6 +20,7 @@ pub struct TableWriter<W> {
     table: Table,
     kinds: Vec<CellKind>,
     limit: Option<u64>,
+    mark: DecimalMark,
     shown: u64,
     more: u64,
 }
@@ -29,7 +30,13 @@ impl<W: Write> TableWriter<W> {
     pub fn new(out: W, limit: Option<u64>) -> Self {
         let mut table = Table::new();
         table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
-        Self { out, table, kinds: Vec::new(), limit, shown: 0, more: 0 }
+        Self { out, table, kinds: Vec::new(), limit, mark: DecimalMark::Point, shown: 0, more: 0 }
+    }
+
+    /// Numbers have this mark before their decimals.
+    pub fn with_mark(mut self, mark: DecimalMark) -> Self {
+        self.mark = mark;
+        self
     }
 
     /// Breaks cells so that the table is at most this wide.
@@ -67,7 +74,7 @@ impl<W: Write> RowWriter for TableWriter<W> {
     }
 
     fn rows(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        let mut cells = Cells::new(batch)?;
+        let mut cells = Cells::new(batch)?.with_mark(self.mark);
         for row in 0..batch.num_rows() {
             if self.limit.is_some_and(|limit| self.shown >= limit) {
                 self.more += (batch.num_rows() - row) as u64;

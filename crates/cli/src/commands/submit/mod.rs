@@ -36,7 +36,7 @@ use crate::progress::JobBars;
 use crate::row_stream::RowStream;
 use crate::screen::Screen;
 use crate::secrets;
-use crate::stop;
+use crate::stop::StopSignal;
 use crate::transport_args::TransportArgs;
 use crate::verdict::Verdict;
 
@@ -48,7 +48,8 @@ use waiting::Waiting;
 
 pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
     let started = Instant::now();
-    let gateways = gateways(args)?;
+    let signal = StopSignal::new()?;
+    let gateways = gateways(args, &signal)?;
     if let Some(job) = &args.cancel {
         delete(&gateways, job)?;
         screen.say(&format!("job {job} is ended and forgotten"));
@@ -64,7 +65,8 @@ pub(crate) fn submit(args: &SubmitArgs, screen: &Screen) -> Result<()> {
 /// A job of a workload that has no file: its text is made here.
 pub(crate) fn ask(args: &SubmitArgs, text: WorkloadText, copies: Copies, screen: &Screen) -> Result<()> {
     let started = Instant::now();
-    let gateways = gateways(args)?;
+    let signal = StopSignal::new()?;
+    let gateways = gateways(args, &signal)?;
     let workload = Workload::from_text(&text)?;
     let case = job::of_workload(args, workload.clone(), text, copies, &gateways, screen)?;
     let concluded = conclude(case, args, &gateways, screen, started);
@@ -72,14 +74,14 @@ pub(crate) fn ask(args: &SubmitArgs, text: WorkloadText, copies: Copies, screen:
     concluded
 }
 
-fn gateways(args: &SubmitArgs) -> Result<Arc<Gateways>> {
+fn gateways(args: &SubmitArgs, signal: &StopSignal) -> Result<Arc<Gateways>> {
     Ok(Arc::new(Gateways::new(Settings {
         urls: args.gateway.clone(),
         token: secrets::token(args.token.as_deref(), args.token_file.as_deref())?,
         transport: args.transport.transport(),
         patience: args.patience,
         parallel: usize::from(args.parallel),
-        stop: stop::on_signal()?,
+        stop: signal.flag(),
     })?))
 }
 
@@ -147,9 +149,10 @@ fn answer(
     let workspace = Workspace::new(&Options { memory_bytes: args.memory, ..Options::default() })?;
     let running = AtomicBool::new(true);
     let fetcher = Arc::new(Fetcher { gateways: Arc::clone(gateways), job: case.job.clone(), workspace, running });
-    let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan)?.map(Arc::new) };
+    let mark = args.output.decimal_mark();
+    let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan, mark)?.map(Arc::new) };
     let (upload, out) = (case.upload.take(), case.out.take());
-    let delivery = Delivery::new(&case.target, &case.copies, out, screen);
+    let delivery = Delivery::new((&case.target, mark), &case.copies, out, screen);
     let mut early = EarlyAnswers::begin(&fetcher, stream.as_ref(), &delivery, &case.plan.queries);
     let results = match upload {
         None => case.results.clone(),
@@ -190,6 +193,7 @@ fn answer(
         job: &case.job,
         workload: &case.workload,
         target: &case.target,
+        mark,
         copies: &case.copies,
         stream: stream.as_deref(),
         bad: &bad,
