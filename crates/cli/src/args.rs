@@ -7,10 +7,12 @@ use crate::reading_args::ReadingArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenaz_client::limits as client_limits;
 use tenaz_engine::{JobTime, NoTime, Workload};
-use tenaz_runtime::format::{DecimalMark, Format};
+use tenaz_runtime::format::Format;
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
+use crate::screen::MessageFormat;
 use crate::supervision_args::{BrokerNodeArgs, ChaosArgs, DownArgs, ProbeArgs, StatusArgs, SupervisorArgs, UpArgs};
+use crate::transport_args::TransportArgs;
 
 /// Answers analytical questions over large CSV exports, in one pass.
 #[derive(Debug, Parser)]
@@ -66,6 +68,21 @@ pub(crate) enum Command {
     Probe(ProbeArgs),
     /// Write a completion script for a shell.
     Completions(CompletionsArgs),
+    /// Write the manual pages into a directory, for packages.
+    #[command(hide = true)]
+    Man(ManArgs),
+}
+
+impl Command {
+    /// What this command writes to standard error.
+    pub(crate) fn message_format(&self) -> MessageFormat {
+        match self {
+            Self::Run(args) => args.output.message_format,
+            Self::Submit(args) => args.output.message_format,
+            Self::Sql(args) => args.output.message_format,
+            _ => MessageFormat::Text,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -173,6 +190,8 @@ pub(crate) struct SubmitArgs {
     /// A file with the token in its first line, instead of --token.
     #[arg(long, value_name = "FILE", env = "TENAZ_TOKEN_FILE", conflicts_with = "token")]
     pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
     /// Fail at the first bad record.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -244,6 +263,8 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "FILE", env = "TENAZ_TOKEN_FILE", conflicts_with = "token")]
     pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) transport: TransportArgs,
+    #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 }
 
@@ -278,22 +299,33 @@ pub(crate) struct OutputArgs {
     /// Show answers of two columns, of which the second is a number, as bars.
     #[arg(long, conflicts_with_all = ["format", "out", "output"])]
     pub(crate) chart: bool,
-    /// Write numbers with a decimal comma, and CSV with semicolons, as spreadsheets of many countries read them. Fingerprints stay those
-    /// of the CSV with points.
-    #[arg(long, conflicts_with = "chart")]
-    pub(crate) write_decimal_comma: bool,
     /// Bad records are no failure, however many there are [default: exit code 1 if more than 1 % of a table is rejected].
     #[arg(long, env = "TENAZ_ACCEPT_REJECTS", hide_env_values = true)]
     pub(crate) accept_rejects: bool,
     /// Rows shown of each answer in a table on standard output; 0 shows all.
     #[arg(long, value_name = "N", default_value_t = 40)]
     pub(crate) rows: u64,
+    /// Rows of a query without ORDER BY go to standard output in the order of its file, not as they become known.
+    #[arg(long)]
+    pub(crate) sorted: bool,
+    /// What standard error has: text for people, or a JSON record on every line for programs.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t, hide_possible_values = true)]
+    pub(crate) message_format: MessageFormat,
 }
 
 impl OutputArgs {
-    /// The mark in the numbers of answers.
-    pub(crate) fn decimal_mark(&self) -> DecimalMark {
-        if self.write_decimal_comma { DecimalMark::Comma } else { DecimalMark::Point }
+    /// What is usual for jobs that commands make by themselves: a few rows of each answer on standard output.
+    pub(crate) fn usual() -> Self {
+        Self {
+            out: None,
+            output: None,
+            format: None,
+            chart: false,
+            accept_rejects: false,
+            rows: 12,
+            sorted: false,
+            message_format: MessageFormat::Text,
+        }
     }
 }
 
@@ -369,6 +401,13 @@ pub(crate) struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// The directory; it is made if it is missing.
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
 }
 
 pub(crate) fn format(text: &str) -> Result<Format, String> {

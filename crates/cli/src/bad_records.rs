@@ -26,7 +26,7 @@ impl<'a> BadRecords<'a> {
     /// One more.
     pub(crate) fn show(&self, line: &RejectLine) {
         let count = self.count.fetch_add(1, Ordering::Relaxed);
-        if count < SHOWN && !self.strict {
+        if count < SHOWN && !self.strict && !self.screen.writes_records() {
             let text = format!("rejected: {}: {}: {}", line.place(), line.reason_with_column(), line.text);
             self.screen.say(&printable(&text));
         }
@@ -35,7 +35,7 @@ impl<'a> BadRecords<'a> {
     /// How many were not shown, and where they are.
     pub(crate) fn tell_rest(&self, in_directory: bool) {
         let count = self.count.load(Ordering::Relaxed);
-        if count > SHOWN {
+        if count > SHOWN && !self.screen.writes_records() {
             let where_all =
                 if in_directory { "rejects.csv has them all" } else { "--out DIR writes them all to rejects.csv" };
             self.screen.say(&format!("rejected: … and {} more; {where_all}", HumanCount(count - SHOWN)));

@@ -103,6 +103,9 @@ pub(crate) struct WorkerArgs {
     /// Memory for rows at rest; what does not fit goes to temporary files. Bytes, or with K, M, G.
     #[arg(long, value_name = "SIZE", env = "TENAZ_MEMORY", value_parser = size, default_value = "256M")]
     pub(crate) memory: usize,
+    /// Disk for temporary files, over all jobs. A worker that has used it up gives the work that needs more back.
+    #[arg(long, value_name = "SIZE", env = "TENAZ_SPOOL_LIMIT", value_parser = size, default_value = "64G")]
+    pub(crate) spool_limit: usize,
     /// How long a worker that was told to stop may finish what it has begun.
     #[arg(long, value_name = "TIME", env = "TENAZ_DRAIN", value_parser = duration, default_value = "20s")]
     pub(crate) drain: Duration,
@@ -126,6 +129,14 @@ pub(crate) struct GatewayArgs {
     /// Who may use it: a file with one tenant:sha256-of-token per line.
     #[arg(long, value_name = "FILE", env = "TENAZ_TOKENS")]
     pub(crate) tokens: Option<PathBuf>,
+    /// The certificate for HTTPS, in PEM, with those between it and its authority. It is read again when it changes.
+    #[arg(long, value_name = "FILE", env = "TENAZ_TLS_CERT", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, in PEM.
+    #[arg(long, value_name = "FILE", env = "TENAZ_TLS_KEY", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
     /// A limit, such as job-time=2h or open-jobs-per-tenant=4; may be given several times. GET /v1/limits shows all.
     #[arg(long, value_name = "NAME=VALUE", env = "TENAZ_LIMITS", value_delimiter = ',')]
     pub(crate) limit: Vec<String>,

@@ -9,6 +9,7 @@ use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::arrow::record_batch::RecordBatch;
 use tenaz_client::{End, Error, Flow, Gateways, read_end};
+use tenaz_core::QueryId;
 use tenaz_engine::{EdgeInput, PlannedQuery};
 use tenaz_runtime::{Answer, RowCounts, Spool, SpooledRows, Workspace, reject_schema};
 
@@ -25,15 +26,15 @@ pub(crate) struct Fetcher {
 
 impl Fetcher {
     /// The answer to a query. Its rows also go to `stream`, each once, however often the connection breaks.
-    pub(crate) fn answer(&self, query: &PlannedQuery, stream: Option<&RowStream>) -> Result<Answer> {
+    pub(crate) fn answer(&self, query: &PlannedQuery, stream: Option<(&RowStream, QueryId)>) -> Result<Answer> {
         // What an attempt that was cut off had written to the stream, and this one has not come across yet.
         let mut written = RowCounts::new(&query.schema)?;
         let mut read = || {
             self.gateways.read_rows(&self.job, &query.name, |body| {
                 let mut rows = self.workspace.spool();
                 let end = self.take_rows(body, &query.schema, |batch| {
-                    if let Some(stream) = stream
-                        && !stream.rows(&written.take(&batch)?)
+                    if let Some((stream, id)) = stream
+                        && !stream.rows(id, &written.take(&batch)?)
                     {
                         return Err(Error::Stopped.into());
                     }

@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write, stdout};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::HumanCount;
 use tenaz_engine::{EdgeInput, Workload};
-use tenaz_runtime::format::{ChartWriter, DecimalMark, Format, RowWriter, TableWriter};
-use tenaz_runtime::{Answer, Outcome, reject_schema};
+use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
+use tenaz_runtime::{Answer, Outcome, RejectLine, reject_schema};
 
 use crate::args::OutputArgs;
 use crate::bad_records::BadRecords;
 use crate::copies::Copies;
+use crate::messages::Message;
 use crate::out_dir::OutDir;
 use crate::outcome::{Usage, stdout_failed};
 use crate::rejected::Rejected;
@@ -22,9 +24,9 @@ use crate::summary::{Summary, closing_lines};
 use crate::verdict::Verdict;
 
 /// The bad records, beside the answers in a directory.
-const REJECTS: &str = "rejects.csv";
+pub(crate) const REJECTS: &str = "rejects.csv";
 /// What is to be known of the job, beside the answers in a directory.
-const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARY: &str = "summary.json";
 
 /// Where answers go.
 #[derive(Debug)]
@@ -35,8 +37,10 @@ pub(crate) enum Target {
     File(PathBuf, Format),
     /// Everything to standard output, at the end: so many rows of each answer, or all of them if that is 0.
     Screen(Format, u64),
-    /// The rows of the only query to standard output, as soon as they are known.
+    /// The rows to standard output, as soon as they are known; of several queries, each with the name of its own.
     Stream(Format),
+    /// Everything to standard output, at the end, one stream behind the other.
+    Streams(Format),
     /// Every answer has a file of its own ([`Copies`]).
     Elsewhere,
 }
@@ -49,9 +53,6 @@ impl Target {
                 format!("workload {} asks nothing; add a [[query]] with name and sql to its file", workload.name);
             return Err(Usage(text).into());
         }
-        if let Some(format) = args.format {
-            takes_mark(format, args)?;
-        }
         if let Some(dir) = &args.out {
             let taken = |name: &str| ["rejects", "summary"].iter().any(|file| file.eq_ignore_ascii_case(name));
             if let Some(query) = workload.queries.iter().find(|q| taken(&q.name)) {
@@ -62,7 +63,7 @@ impl Target {
             return Ok(Self::Dir(dir.clone(), args.format.unwrap_or(Format::Csv)));
         }
         if let Some(file) = &args.output {
-            return Self::file(workload, file, args);
+            return Self::file(workload, file, args.format);
         }
         let left = workload.queries.iter().filter(|query| !copies.has(&query.name)).count();
         if left == 0 {
@@ -75,15 +76,18 @@ impl Target {
         }
         match format {
             Format::Table | Format::Markdown | Format::Chart => Ok(Self::Screen(format, args.rows)),
-            _ if workload.queries.len() == 1 => Ok(Self::Stream(format)),
+            _ if workload.queries.len() == 1 && !args.sorted => Ok(Self::Stream(format)),
+            Format::Arrows => Ok(Self::Streams(format)),
+            _ if workload.queries.len() == 1 => Ok(Self::Streams(format)),
+            Format::Ndjson if left == workload.queries.len() => Ok(Self::Stream(format)),
             _ if left == 1 => {
                 let text = "a query beside COPY statements is shown as a table, or goes to a directory with --out";
                 Err(Usage(text.to_owned()).into())
             }
             _ => {
                 let text = format!(
-                    "{} answers do not fit into one {} stream; ask one query (of a workload: --query NAME), or give a directory \
-                     with --out",
+                    "{} answers do not fit into one {} stream; ask one query (of a workload: --query NAME), give a directory with \
+                     --out, or write --format ndjson, where each row says its query",
                     workload.queries.len(),
                     format.name()
                 );
@@ -92,14 +96,12 @@ impl Target {
         }
     }
 
-    fn file(workload: &Workload, file: &Path, args: &OutputArgs) -> Result<Self> {
+    fn file(workload: &Workload, file: &Path, format: Option<Format>) -> Result<Self> {
         if workload.queries.len() != 1 {
             let many = workload.queries.len();
             return Err(Usage(format!("{many} answers do not fit into one file; give a directory with --out")).into());
         }
-        let format = format_by_ending(file, args.format)?;
-        takes_mark(format, args)?;
-        Ok(Self::File(file.to_owned(), format))
+        Ok(Self::File(file.to_owned(), format_by_ending(file, format)?))
     }
 
     /// Refuses to write over one of the files that the job reads.
@@ -115,7 +117,7 @@ impl Target {
                 answers.chain([REJECTS.to_owned(), SUMMARY.to_owned()]).map(|name| dir.join(name)).collect()
             }
             Self::File(file, _) => vec![file.clone()],
-            Self::Screen(..) | Self::Stream(_) | Self::Elsewhere => Vec::new(),
+            Self::Screen(..) | Self::Stream(_) | Self::Streams(_) | Self::Elsewhere => Vec::new(),
         };
         written.extend(copies.paths().map(Path::to_owned));
         let read: BTreeSet<PathBuf> = read.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
@@ -134,7 +136,7 @@ impl Target {
         match self {
             Self::Dir(dir, _) => Ok(Some(OutDir::create(dir)?)),
             Self::File(file, _) => Ok(Some(OutDir::create(directory_of(file))?)),
-            Self::Screen(..) | Self::Stream(_) | Self::Elsewhere => Ok(None),
+            Self::Screen(..) | Self::Stream(_) | Self::Streams(_) | Self::Elsewhere => Ok(None),
         }
     }
 }
@@ -145,9 +147,10 @@ pub(crate) struct HandOut<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) target: &'a Target,
     pub(crate) copies: &'a Copies,
-    pub(crate) mark: DecimalMark,
     pub(crate) stream: Option<&'a RowStream>,
     pub(crate) bad: &'a BadRecords<'a>,
+    /// The answers that were handed out when they became final.
+    pub(crate) delivered: BTreeSet<String>,
 }
 
 impl HandOut<'_> {
@@ -156,16 +159,18 @@ impl HandOut<'_> {
         if let Some(stream) = self.stream {
             stream.finish(outcome)?;
         }
-        let mut notes = self.copies.write(outcome, self.mark)?;
+        let mut notes = self.copies.write(outcome)?;
         match (self.target, out) {
             (Target::Dir(_, format), Some(out)) => notes.extend(self.write_files(out, *format, outcome)?),
-            (Target::File(file, format), Some(out)) => {
-                notes.extend(write_file(out, file, (*format, self.mark), outcome)?);
-            }
+            (Target::File(file, format), Some(out)) => notes.extend(write_file(out, file, *format, outcome)?),
             (Target::Screen(format, rows), _) => self.show(outcome, *format, *rows)?,
+            (Target::Streams(format), _) => self.stream_all(outcome, *format, screen)?,
             _ => {}
         }
-        notes.iter().for_each(|note| screen.say(&format!("note: {note}")));
+        tell_notes(&notes, screen);
+        if screen.writes_records() {
+            self.record(outcome, screen)?;
+        }
         if !outcome.answers.is_empty() {
             self.tell(outcome, screen);
         }
@@ -177,11 +182,7 @@ impl HandOut<'_> {
         let mut notes = Vec::new();
         for answer in self.kept(outcome) {
             let name = file_name(&answer.name, format);
-            out.write(&name, |file| {
-                let said = write_answer(answer, &mut *format.writer_with(file, self.mark))?;
-                notes.extend(said.into_iter().map(|note| format!("{name}: {note}")));
-                Ok(())
-            })?;
+            out.write(&name, |file| noting(&mut notes, &name, write_answer(answer, &mut *format.writer(file))))?;
         }
         for failed in &outcome.failed {
             // An answer of an earlier run would look like one of this.
@@ -207,14 +208,34 @@ impl HandOut<'_> {
         Ok(notes)
     }
 
+    /// The bad records and the summary, for programs.
+    fn record(&self, outcome: &Outcome, screen: &Screen) -> Result<()> {
+        for batch in outcome.rejects.iter().flat_map(|rejects| rejects.batches()) {
+            RejectLine::from_rows(&batch?).for_each(|line| screen.record(&Message::reject(&line)));
+        }
+        screen.record(&Message::Summary(&Summary::new(self.job, self.workload, outcome)?));
+        Ok(())
+    }
+
+    /// Every answer as a stream of its own, one behind the other. Programs are told which one comes next.
+    fn stream_all(&self, outcome: &Outcome, format: Format, screen: &Screen) -> Result<()> {
+        for answer in self.kept(outcome) {
+            screen.record(&Message::answer(answer));
+            let out = BufWriter::with_capacity(1 << 16, stdout());
+            let notes = write_answer(answer, &mut *format.writer(out)).map_err(not_written)?;
+            tell_notes(&notes, screen);
+        }
+        Ok(())
+    }
+
     fn tell(&self, outcome: &Outcome, screen: &Screen) {
         let out: Option<&Path> = match self.target {
             Target::Dir(path, _) | Target::File(path, _) => Some(path),
-            Target::Screen(..) | Target::Stream(_) | Target::Elsewhere => None,
+            Target::Screen(..) | Target::Stream(_) | Target::Streams(_) | Target::Elsewhere => None,
         };
         self.bad.tell_rest(matches!(self.target, Target::Dir(..)));
         screen.say(&format!("\n{}", closing_lines(outcome)));
-        if self.stream.is_some_and(RowStream::is_unordered) {
+        if self.stream.is_some_and(|stream| stream.is_unordered() && !stream.has_several()) {
             screen.say(
                 "rows were written as they became known; the fingerprint is that of the sorted answer (--out DIR)",
             );
@@ -224,50 +245,52 @@ impl HandOut<'_> {
         }
     }
 
-    /// The answers that do not go to files of their own.
+    /// The answers that do not go to files of their own, and were not handed out before.
     fn kept<'o>(&self, outcome: &'o Outcome) -> impl Iterator<Item = &'o Answer> {
-        outcome.answers.iter().filter(|answer| !self.copies.has(&answer.name))
+        let is_left = |answer: &&Answer| !self.copies.has(&answer.name) && !self.delivered.contains(&answer.name);
+        outcome.answers.iter().filter(is_left)
     }
 
     fn show(&self, outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
-        let limit = (rows > 0).then_some(rows);
         for (index, answer) in self.kept(outcome).enumerate() {
-            let mut out = BufWriter::new(stdout());
-            let title = if answer.title.is_empty() { &answer.name } else { &answer.title };
-            let (space, mark) =
-                (if index > 0 { "\n" } else { "" }, if format == Format::Markdown { "## " } else { "" });
-            let shown = (|| -> Result<()> {
-                writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
-                match format {
-                    Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit).with_mark(self.mark))?,
-                    Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
-                    _ => {
-                        writeln!(out)?;
-                        write_answer(answer, &mut *format.writer_with(&mut out, self.mark))?
-                    }
-                };
-                if format == Format::Table {
-                    let plural = if answer.rows == 1 { "row" } else { "rows" };
-                    writeln!(out, "{} {plural}, {:.2} s", HumanCount(answer.rows), outcome.elapsed.as_secs_f64())?;
-                }
-                Ok(out.flush()?)
-            })();
-            shown.map_err(|error| match error.downcast::<std::io::Error>() {
-                Ok(io) => stdout_failed(io),
-                Err(other) => other,
-            })?;
+            let is_first = index == 0 && self.delivered.is_empty();
+            show_answer(answer, format, rows, is_first, outcome.elapsed)?;
         }
         Ok(())
     }
 }
 
-/// Refuses a decimal comma for a format whose numbers have none.
-fn takes_mark(format: Format, args: &OutputArgs) -> Result<()> {
-    if args.write_decimal_comma && !format.takes_decimal_comma() {
-        let text = format!("numbers of {} have no decimal comma; leave --write-decimal-comma out", format.name());
-        return Err(Usage(text).into());
+/// An answer that did not get to standard output: because of that, or of its own rows.
+fn not_written(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<std::io::Error>() {
+        Ok(io) => stdout_failed(io),
+        Err(other) => other,
     }
-    Ok(())
+}
+
+/// Shows an answer on standard output.
+pub(crate) fn show_answer(answer: &Answer, format: Format, rows: u64, is_first: bool, elapsed: Duration) -> Result<()> {
+    let limit = (rows > 0).then_some(rows);
+    let mut out = BufWriter::new(stdout());
+    let title = if answer.title.is_empty() { &answer.name } else { &answer.title };
+    let (space, mark) = (if is_first { "" } else { "\n" }, if format == Format::Markdown { "## " } else { "" });
+    let shown = (|| -> Result<()> {
+        writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
+        match format {
+            Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
+            Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
+            _ => {
+                writeln!(out)?;
+                write_answer(answer, &mut *format.writer(&mut out))?
+            }
+        };
+        if format == Format::Table {
+            let plural = if answer.rows == 1 { "row" } else { "rows" };
+            writeln!(out, "{} {plural}, {:.2} s", HumanCount(answer.rows), elapsed.as_secs_f64())?;
+        }
+        Ok(out.flush()?)
+    })();
+    shown.map_err(not_written)
 }
 
 /// The format of a file: as said, or as its ending says.
@@ -296,25 +319,16 @@ pub(crate) fn format_by_ending(file: &Path, format: Option<Format>) -> Result<Fo
 }
 
 /// The first answer, under the name that the user gave.
-fn write_file(out: OutDir, file: &Path, form: (Format, DecimalMark), outcome: &Outcome) -> Result<Vec<String>> {
-    outcome.answers.first().map_or(Ok(Vec::new()), |answer| answers_in(out, file, form, answer))
+fn write_file(out: OutDir, file: &Path, format: Format, outcome: &Outcome) -> Result<Vec<String>> {
+    outcome.answers.first().map_or(Ok(Vec::new()), |answer| answers_in(out, file, format, answer))
 }
 
-/// An answer in a file of this directory.
-pub(crate) fn answers_in(
-    mut out: OutDir,
-    file: &Path,
-    (format, mark): (Format, DecimalMark),
-    answer: &Answer,
-) -> Result<Vec<String>> {
+/// An answer in a file of this directory, and what is not in the file as the answer has it.
+pub(crate) fn answers_in(mut out: OutDir, file: &Path, format: Format, answer: &Answer) -> Result<Vec<String>> {
     let mut notes = Vec::new();
     let name = file.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| Usage(format!("{} is no name of a file", file.display())))?;
-    out.write(name, |file| {
-        let said = write_answer(answer, &mut *format.writer_with(file, mark))?;
-        notes.extend(said.into_iter().map(|note| format!("{name}: {note}")));
-        Ok(())
-    })?;
+    out.write(name, |file| noting(&mut notes, name, write_answer(answer, &mut *format.writer(file))))?;
     out.commit()?;
     Ok(notes)
 }
@@ -324,8 +338,8 @@ pub(crate) fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes an answer, and gives back what is not as the answer has it.
-fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<Vec<String>> {
+/// Writes an answer, and gives back what is not as the answer has it, because the format knows no such values.
+pub(crate) fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<Vec<String>> {
     writer.begin(&answer.schema)?;
     for batch in answer.batches() {
         writer.rows(&batch?)?;
@@ -334,7 +348,18 @@ fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<Vec<Strin
     Ok(writer.notes())
 }
 
+/// Keeps what was said about a file that was written.
+pub(crate) fn noting(notes: &mut Vec<String>, file: &str, written: Result<Vec<String>>) -> Result<()> {
+    notes.extend(written?.into_iter().map(|note| format!("{file}: {note}")));
+    Ok(())
+}
+
+/// Says what is not in the files as the answers have it.
+pub(crate) fn tell_notes(notes: &[String], screen: &Screen) {
+    notes.iter().for_each(|note| screen.say(&format!("note: {note}")));
+}
+
 /// The file of an answer in a directory.
-fn file_name(query: &str, format: Format) -> String {
+pub(crate) fn file_name(query: &str, format: Format) -> String {
     format!("{query}.{}", format.name())
 }

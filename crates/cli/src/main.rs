@@ -6,8 +6,11 @@ mod cluster_args;
 mod commands;
 mod config;
 mod copies;
+mod delivery;
+mod ends;
 mod fetch;
 mod hand_out;
+mod messages;
 mod out_dir;
 mod outcome;
 mod process;
@@ -22,6 +25,8 @@ mod statements;
 mod stop;
 mod summary;
 mod supervision_args;
+mod supervisors;
+mod transport_args;
 mod verdict;
 
 use std::process::ExitCode;
@@ -40,8 +45,11 @@ fn main() -> ExitCode {
         Ok(command) => command,
         Err(error) => return outcome::report(&error, &Screen::new(false)),
     };
-    let cli = Cli::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit());
-    let screen = Screen::new(cli.quiet);
+    let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => cli,
+        Err(error) => return outcome::report_usage(&error, std::env::args()),
+    };
+    let screen = Screen::with_format(cli.quiet, cli.command.message_format());
     // These two say it in their log.
     if !matches!(cli.command, Command::Gateway(_) | Command::Worker(_)) {
         secrets::warnings(std::env::args_os().skip(1)).into_iter().for_each(|warning| screen.say(warning));
@@ -67,6 +75,7 @@ fn main() -> ExitCode {
         Command::Chaos(args) => commands::chaos::chaos(&args, &screen),
         Command::Probe(args) => commands::probe::probe(&args),
         Command::Completions(args) => commands::completions::completions(&args),
+        Command::Man(args) => commands::man::man(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

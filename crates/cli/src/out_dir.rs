@@ -1,4 +1,4 @@
-//! Result files: written beside their final names, and renamed when all of them are complete.
+//! Result files: written beside their final names, and renamed when they are complete, one by one or all at once.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// A directory in which files appear all at once or not at all.
+/// A directory in which files appear complete or not at all.
 #[derive(Debug)]
 pub(crate) struct OutDir {
     dir: PathBuf,
@@ -23,6 +23,20 @@ impl OutDir {
         tempfile::tempfile_in(dir).with_context(|| format!("cannot write into {}", dir.display()))?;
         remove_leftovers(dir);
         Ok(Self { dir: dir.to_owned(), parts: Vec::new(), locked: Vec::new(), stale: Vec::new() })
+    }
+
+    /// Writes a file and gives it its final name.
+    pub(crate) fn place(&mut self, name: &str, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
+        self.write(name, fill)?;
+        if let Some((part, path)) = self.parts.pop() {
+            fs::rename(part, &path).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// Removes a file of an earlier run now.
+    pub(crate) fn take_away(&self, name: &str) -> Result<()> {
+        remove_old(&self.dir.join(name))
     }
 
     /// Writes a file under a temporary name.
@@ -48,19 +62,21 @@ impl OutDir {
 
     /// Gives all files their final names.
     pub(crate) fn commit(mut self) -> Result<()> {
-        for path in std::mem::take(&mut self.stale) {
-            match fs::remove_file(&path) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(e).with_context(|| format!("cannot remove the old {}", path.display()));
-                }
-                _ => {}
-            }
-        }
+        std::mem::take(&mut self.stale).iter().try_for_each(|path| remove_old(path))?;
         for (part, path) in &self.parts {
             fs::rename(part, path).with_context(|| format!("cannot write {}", path.display()))?;
         }
         self.parts.clear();
         Ok(())
+    }
+}
+
+fn remove_old(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(e).with_context(|| format!("cannot remove the old {}", path.display()))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -174,6 +174,7 @@ mod tests {
         assert_eq!(specs.len(), ProcessRole::ALL.len(), "one of each role");
         for spec in specs {
             let command = ProcessCommand::new("tenaz".into(), &home, &config, &spec, Incarnation(1));
+            let command = command.expect("a command");
             let cli = Cli::command();
             let role = cli.find_subcommand(spec.role.as_str()).expect("a subcommand");
             let known: Vec<_> = role.get_arguments().filter_map(clap::Arg::get_env).collect();

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tenaz_client::Glance;
 use tenaz_engine::JobPlan;
 use tenaz_runtime::{DataSet, Progress};
 
+use crate::messages::Message;
 use crate::screen::Screen;
 
 /// A bar over bytes; invisible where progress is not shown.
@@ -46,15 +47,19 @@ pub(crate) fn while_watching<T>(
         Some(bars) => plan.scans.iter().map(|scan| table_bar(bars, plan, data, usize::from(scan.table.0))).collect(),
     };
     screen.use_bars(bars.clone());
+    let total_bytes = plan.scans.iter().map(|scan| data.table_bytes(usize::from(scan.table.0))).sum();
+    let mut records = ProgressRecords::new(screen, Some(total_bytes));
+    records.tell(|| (0, 0));
     let (finished, waiting) = std::sync::mpsc::channel::<()>();
     let done = std::thread::scope(|scope| {
         let lines = &lines;
         scope.spawn(move || {
             let tick = Duration::from_millis(50);
             while waiting.recv_timeout(tick) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                if stop.load(Ordering::Relaxed) {
+                if stop.load(Ordering::Relaxed) || screen.is_reader_gone() {
                     progress.stop();
                 }
+                records.tell(|| done_so_far(plan, progress));
                 lines.iter().for_each(|(table, bar)| draw(progress, *table, bar));
             }
         });
@@ -67,6 +72,40 @@ pub(crate) fn while_watching<T>(
         bar.finish_and_clear();
     }
     done
+}
+
+/// Bytes and records of all tables that were worked on.
+fn done_so_far(plan: &JobPlan, progress: &Progress) -> (u64, u64) {
+    let tables = plan.scans.iter().map(|scan| progress.table(usize::from(scan.table.0)));
+    tables.fold((0, 0), |(bytes, records), counters| {
+        let (more_bytes, more_records) = (&counters.bytes, &counters.records);
+        (bytes + more_bytes.load(Ordering::Relaxed), records + more_records.load(Ordering::Relaxed))
+    })
+}
+
+/// Progress as records for programs, now and then. A job whose records nobody reads any more is noticed by them, too.
+struct ProgressRecords<'a> {
+    screen: &'a Screen,
+    total_bytes: Option<u64>,
+    told: Option<Instant>,
+}
+
+impl<'a> ProgressRecords<'a> {
+    const EVERY: Duration = Duration::from_millis(200);
+
+    fn new(screen: &'a Screen, total_bytes: Option<u64>) -> Self {
+        Self { screen, total_bytes, told: None }
+    }
+
+    /// Tells bytes and records, if it is time.
+    fn tell(&mut self, done: impl FnOnce() -> (u64, u64)) {
+        if !self.screen.writes_records() || self.told.is_some_and(|told| told.elapsed() < Self::EVERY) {
+            return;
+        }
+        self.told = Some(Instant::now());
+        let (bytes, records) = done();
+        self.screen.record(&Message::Progress { bytes, total_bytes: self.total_bytes, records });
+    }
 }
 
 fn table_bar(bars: &MultiProgress, plan: &JobPlan, data: &DataSet, table: usize) -> (usize, ProgressBar) {
@@ -102,6 +141,7 @@ pub(crate) struct JobBars<'a> {
     screen: &'a Screen,
     sent: ProgressBar,
     worked: ProgressBar,
+    records: ProgressRecords<'a>,
 }
 
 impl<'a> JobBars<'a> {
@@ -117,12 +157,13 @@ impl<'a> JobBars<'a> {
         };
         let (sent, worked) = (bar("sent"), bar("processed"));
         screen.use_bars(screen.shows_progress().then_some(bars));
-        Self { screen, sent, worked }
+        Self { screen, sent, worked, records: ProgressRecords::new(screen, Some(bytes)) }
     }
 
     /// Shows how things are, and why they do not advance.
-    pub(crate) fn draw(&self, glance: &Glance, waiting: Option<&str>) {
+    pub(crate) fn draw(&mut self, glance: &Glance, waiting: Option<&str>) {
         self.sent.set_position(glance.sent_bytes);
+        self.records.tell(|| glance.job.as_ref().map_or((0, 0), |job| (job.progress.bytes, job.progress.records)));
         let Some(job) = &glance.job else { return };
         self.worked.set_position(job.progress.bytes);
         let records = HumanCount(job.progress.records);

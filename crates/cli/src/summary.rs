@@ -6,7 +6,7 @@ use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 use tenaz_core::FaultClass;
 use tenaz_engine::Workload;
-use tenaz_runtime::Outcome;
+use tenaz_runtime::{Answer, Outcome};
 
 /// The counts and fingerprints of a job, for programs.
 #[derive(Debug, Serialize)]
@@ -21,6 +21,8 @@ pub(crate) struct Summary {
     #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
     failed: serde_json::Map<String, serde_json::Value>,
     tables: serde_json::Map<String, serde_json::Value>,
+    /// When each answer became final.
+    final_at: serde_json::Map<String, serde_json::Value>,
     elapsed_seconds: f64,
 }
 
@@ -57,6 +59,8 @@ impl Summary {
             let summary = QuerySummary { rows: answer.rows, fingerprint: &answer.fingerprint, ordered: answer.ordered };
             queries.insert(answer.name.clone(), serde_json::to_value(summary)?);
         }
+        let time = |answer: &Answer| tenaz_words::rfc3339(answer.final_at_ms).into();
+        let final_at = outcome.answers.iter().map(|answer| (answer.name.clone(), time(answer))).collect();
         let mut failed = serde_json::Map::new();
         for query in &outcome.failed {
             let summary = FailureSummary { class: query.class, text: &query.text };
@@ -82,6 +86,7 @@ impl Summary {
             queries,
             failed,
             tables,
+            final_at,
             elapsed_seconds: outcome.elapsed.as_secs_f64(),
         })
     }

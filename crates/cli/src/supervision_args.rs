@@ -8,6 +8,7 @@ use tenaz_core::ProcessRole;
 
 use crate::args::threads;
 use crate::cluster_args::{HttpArgs, LogArgs, VitalsArgs, duration};
+use crate::transport_args::TransportArgs;
 
 /// Which cluster.
 #[derive(Debug, Args)]
@@ -86,6 +87,8 @@ pub(crate) struct StatusArgs {
     /// A file with the token in its first line, instead of --token.
     #[arg(long, value_name = "FILE", env = "TENAZ_TOKEN_FILE", conflicts_with = "token")]
     pub(crate) token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) transport: TransportArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -179,6 +182,12 @@ pub(crate) struct BrokerNodeArgs {
     /// Its AMQP port, on 127.0.0.1.
     #[arg(long, value_name = "PORT")]
     pub(crate) port: u16,
+    /// Who may log in, as user:password; everybody as guest if nobody is named.
+    #[arg(long, value_name = "USERS", env = "TENAZ_BROKER_USERS", hide_env_values = true, value_delimiter = ',')]
+    pub(crate) users: Vec<String>,
+    /// What the names begin with that those users may use.
+    #[arg(long, value_name = "NAME", default_value = "tenaz")]
+    pub(crate) prefix: String,
     #[command(flatten)]
     pub(crate) vitals: VitalsArgs,
     #[command(flatten)]

@@ -62,7 +62,7 @@ fn wrong_usage_exits_2_and_says_what_to_write() {
         done.says(&["scale", "0.0001 to 10"]);
         assert!(!out.exists(), "nothing is made for a scale of {scale}");
     }
-    for format in ["csv", "tsv", "json", "ndjson", "arrow"] {
+    for format in ["csv", "tsv", "json", "arrow"] {
         let done = tenaz(["run", "coffee", "--data", data, "--format", format]).must(2);
         assert!(done.out.is_empty());
         done.says(&["5 answers do not fit into one", "--query", "--out"]);

@@ -235,6 +235,7 @@ fn comparable(out: &Path) -> BTreeMap<String, Vec<u8>> {
     assert!(
         summary_map.remove("job").is_some()
             && summary_map.remove("elapsed_seconds").is_some()
+            && summary_map.remove("final_at").is_some()
             && summary_map.remove("now").is_some()
     );
     found.insert("summary.json".to_owned(), summary.to_string().into_bytes());

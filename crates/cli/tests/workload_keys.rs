@@ -132,7 +132,7 @@ fn shown(dir: &Path, workload: &str) -> String {
     }
     // Names of jobs and times differ from run to run.
     let is_time = |line: &&str| {
-        !["elapsed_seconds", "\"job\"", " s ("].iter().any(|text| line.contains(text)) && !line.ends_with(" s")
+        !["elapsed_seconds", "\"job\"", " s (", "Z\""].iter().any(|text| line.contains(text)) && !line.ends_with(" s")
     };
     shown.lines().filter(is_time).collect::<Vec<_>>().join("\n")
 }

@@ -8,8 +8,8 @@ use tenaz_core::ChunkDigest;
 use ureq::http::{Method, Response};
 use ureq::{Body, BodyReader};
 
-use crate::api::{Digests, Finish, Job, JobLine, JobLines, Missing, NewJob, NewJobAnswer, TableMissing};
-use crate::gateways::{Ask, CreatedJob, ReadError, percent_encoded};
+use crate::api::{CreatedJob, Digests, Finish, Job, JobLine, JobList, Missing, NewJob, TableMissing};
+use crate::gateways::{Ask, Creation, ReadError, percent_encoded};
 use crate::limits::{CREATION, MAX_ANSWER_BYTES};
 use crate::{Compression, Error, Gateways};
 
@@ -30,10 +30,10 @@ impl Gateways {
     /// A broker that was killed while it made the logs of a job may leave some that can never be used, so that the job can never
     /// be created. One that is not there after [`CREATION`] is given up, and made under the next key. What there is of the first one expires,
     /// because nobody ever sends it anything.
-    pub fn create(&self, new: &NewJob, mut key: impl FnMut() -> String) -> Result<NewJobAnswer, Error> {
+    pub fn create(&self, new: &NewJob, mut key: impl FnMut() -> String) -> Result<CreatedJob, Error> {
         let (body, started) = (Arc::from(json_body(new)?), Instant::now());
         loop {
-            let created = CreatedJob { key: key(), body: Arc::clone(&body) };
+            let created = Creation { key: key(), body: Arc::clone(&body) };
             let left = self.patience().saturating_sub(started.elapsed());
             match self.ask_for(&created.ask(), left.min(CREATION), json) {
                 Err(Error::Away { .. }) if started.elapsed() < self.patience() => {}
@@ -56,7 +56,7 @@ impl Gateways {
 
     /// All jobs that the cluster knows and that are this client's, oldest first.
     pub fn jobs(&self) -> Result<Vec<JobLine>, Error> {
-        let (jobs, _): (JobLines, _) = self.ask(&Ask::new(Method::GET, "/v1/jobs".to_owned()), json)?;
+        let (jobs, _): (JobList, _) = self.ask(&Ask::new(Method::GET, "/v1/jobs".to_owned()), json)?;
         Ok(jobs.jobs)
     }
 

@@ -15,6 +15,31 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The user: anybody between here and the gateway could read the token.
+    #[error(
+        "the token would travel to {url} in clear: use https:// (--ca-file names the authority), or --insecure-token-over-http if \
+         the network between is yours"
+    )]
+    TokenInClear {
+        /// The gateway.
+        url: String,
+    },
+    /// The gateway's certificate is not believed, or it speaks no TLS.
+    #[error("{url} is not believed to be the gateway: {why}; --ca-file names the certificates to believe")]
+    Untrusted {
+        /// The gateway.
+        url: String,
+        /// What is wrong with its certificate, or with what it says.
+        why: String,
+    },
+    /// The user: the certificates to believe cannot be read.
+    #[error("{}: {problem}; --ca-file wants the certificates of the gateways' authority, in PEM", .path.display())]
+    Authorities {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// The outside world, for the moment: no gateway could do it for as long as the user is willing to wait.
     #[error("no gateway could be of use for {seconds} s: {reason}; try again later")]
     Away {
@@ -24,7 +49,7 @@ pub enum Error {
         reason: String,
     },
     /// The gateway wants a token, or another one.
-    #[error("{url} wants a token that it knows: set TENAZ_TOKEN, or write --token TOKEN")]
+    #[error("{url} wants a token that it knows: set TENAZ_TOKEN, or write --token-file FILE")]
     Unauthorized {
         /// The gateway.
         url: String,
@@ -172,6 +197,9 @@ impl Classified for Error {
             Self::Away { .. } => FaultClass::Broker,
             Self::Refused { class, .. } | Self::Failed { class, .. } => *class,
             Self::Address { .. }
+            | Self::TokenInClear { .. }
+            | Self::Authorities { .. }
+            | Self::Untrusted { .. }
             | Self::Unauthorized { .. }
             | Self::NotAGateway { .. }
             | Self::NoJob { .. }

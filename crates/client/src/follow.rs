@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tenaz_core::FaultClass;
 
-use crate::api::{Job, State};
+use crate::api::{Job, JobState};
 use crate::limits::{LOOK_EVERY, TICK};
 use crate::upload::Upload;
 use crate::{Error, Gateways, UploadOptions, Wanted};
@@ -149,28 +149,26 @@ fn take(slot: &Mutex<Option<Error>>) -> Option<Error> {
 /// # Errors
 /// It ended in another way.
 fn ended(job: &Job) -> Result<bool, Error> {
-    job.check()?;
-    Ok(job.state == State::Done)
+    check_job(job)?;
+    Ok(job.state == JobState::Done)
 }
 
-impl Job {
-    /// Whether answers can still be expected.
-    ///
-    /// # Errors
-    /// The job failed, was cancelled, or expired.
-    pub fn check(&self) -> Result<(), Error> {
-        let job = self.job.clone();
-        match (self.state, &self.error) {
-            (State::Failed, Some(error)) => Err(Error::failed(&job, error.clone())),
-            (State::Failed, None) => Err(Error::Failed {
-                job,
-                code: String::new(),
-                class: FaultClass::Bug,
-                text: "the gateway does not say why".to_owned(),
-            }),
-            (State::Cancelled, _) => Err(Error::Cancelled { job }),
-            (State::Expired, _) => Err(Error::Expired { job }),
-            (State::Uploading | State::Processing | State::Done | State::Unknown, _) => Ok(()),
-        }
+/// Whether answers can still be expected of a job.
+///
+/// # Errors
+/// The job failed, was cancelled, or expired.
+pub fn check_job(found: &Job) -> Result<(), Error> {
+    let job = found.job.clone();
+    match (found.state, &found.error) {
+        (JobState::Failed, Some(error)) => Err(Error::failed(&job, error.clone())),
+        (JobState::Failed, None) => Err(Error::Failed {
+            job,
+            code: String::new(),
+            class: FaultClass::Bug,
+            text: "the gateway does not say why".to_owned(),
+        }),
+        (JobState::Cancelled, _) => Err(Error::Cancelled { job }),
+        (JobState::Expired, _) => Err(Error::Expired { job }),
+        (JobState::Uploading | JobState::Processing | JobState::Done | JobState::Unknown, _) => Ok(()),
     }
 }

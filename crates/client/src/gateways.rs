@@ -20,7 +20,7 @@ use crate::Error;
 use crate::api::Problem;
 use crate::limits::{ANSWER, CONNECT, MAX_END_BYTES, MAX_GATEWAYS, NOT_FOUND_GRACE, STREAM_SILENCE, TICK};
 use crate::patience::{Trouble, Waits};
-use crate::random::shuffle;
+use crate::transport::Transport;
 
 /// How to reach the gateways.
 #[derive(Debug, Clone)]
@@ -29,6 +29,8 @@ pub struct Settings {
     pub urls: Vec<String>,
     /// The token they ask for.
     pub token: Option<String>,
+    /// How sure it must be of them.
+    pub transport: Transport,
     /// How long none of them may be of use.
     pub patience: Duration,
     /// Requests at a time.
@@ -49,17 +51,17 @@ pub struct Gateways {
     /// Whether some gateway knew the job: then one that does not is behind.
     job_seen: AtomicBool,
     trouble: Mutex<Option<String>>,
-    created: Mutex<Option<CreatedJob>>,
+    created: Mutex<Option<Creation>>,
 }
 
 /// The request by which a job was created.
 #[derive(Debug, Clone)]
-pub(crate) struct CreatedJob {
+pub(crate) struct Creation {
     pub(crate) key: String,
     pub(crate) body: Arc<[u8]>,
 }
 
-impl CreatedJob {
+impl Creation {
     pub(crate) fn ask(&self) -> Ask<'_> {
         let mut ask = Ask::new(Method::POST, "/v1/jobs".to_owned());
         ask.headers = vec![("Content-Type", "application/json".to_owned()), ("Idempotency-Key", self.key.clone())];
@@ -111,7 +113,9 @@ impl Gateways {
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let mut urls = Vec::new();
         for url in &settings.urls {
-            urls.push(checked(url)?);
+            let url = checked(url)?;
+            settings.transport.check_token(&url, settings.token.as_deref())?;
+            urls.push(url);
         }
         urls.dedup();
         let wrong = |why: &str| Error::Address { url: settings.urls.join(","), why: why.to_owned() };
@@ -121,10 +125,11 @@ impl Gateways {
         if urls.len() > MAX_GATEWAYS {
             return Err(wrong(&format!("these are more than {MAX_GATEWAYS}")));
         }
-        shuffle(&mut urls);
+        fastrand::shuffle(&mut urls);
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
+            .tls_config(settings.transport.tls()?)
             .user_agent(concat!("tenaz/", env!("CARGO_PKG_VERSION")))
             .timeout_resolve(Some(CONNECT))
             .timeout_connect(Some(CONNECT))
@@ -258,7 +263,7 @@ impl Gateways {
     }
 
     /// Remembers how the client's job was created.
-    pub(crate) fn has_created(&self, created: CreatedJob) {
+    pub(crate) fn has_created(&self, created: Creation) {
         *self.created.lock().unwrap_or_else(PoisonError::into_inner) = Some(created);
     }
 
@@ -286,6 +291,9 @@ impl Gateways {
         let response = self.send(url, ask).map_err(|error| match error {
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
                 Failed::Never(Error::Address { url: url.to_owned(), why: error.to_string() })
+            }
+            error if is_distrust(url, &error) => {
+                Failed::Never(Error::Untrusted { url: url.to_owned(), why: plain(&error) })
             }
             error => elsewhere(format!("{url} cannot be reached ({})", plain(&error))).into(),
         })?;
@@ -369,6 +377,15 @@ fn class_of(status: StatusCode, problem: Option<&Problem>) -> FaultClass {
 
 fn elsewhere(why: String) -> Trouble {
     Trouble::Elsewhere { why, wait: None }
+}
+
+/// Whether somebody answered who is not believed. Asking again changes nothing.
+fn is_distrust(url: &str, error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::Rustls(_) | ureq::Error::Tls(_) => true,
+        ureq::Error::Io(error) => url.starts_with("https://") && error.kind() == std::io::ErrorKind::InvalidData,
+        _ => false,
+    }
 }
 
 /// ureq's error without its own first word.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  patience.rs    when a request is repeated, and when to give up
-//!  gateways.rs    which gateway, what to do when it does not answer        api.rs      what travels as JSON
+//!  gateways.rs    which gateway, what to do when it does not answer        tenaz_api   what travels as JSON
 //!  calls.rs       one function per request of the HTTP API                 stream.rs   answers, read to their end record
 //!  files.rs       the manifest: are these the files of the job?            cut.rs      chunks, numbered as `tenaz run` does
 //!  upload.rs      reader and senders; heals what got lost                  follow.rs   how the job is doing; waits for its end
@@ -14,7 +14,6 @@
 //!
 //! This crate never plans or computes and never prints: it needs no query engine.
 
-pub mod api;
 mod calls;
 mod compare;
 mod compress;
@@ -25,18 +24,20 @@ mod follow;
 mod gateways;
 pub mod limits;
 mod patience;
-mod random;
-mod ranges;
 mod stream;
+mod submission_key;
+mod transport;
 mod upload;
 
 pub use compress::Compression;
 pub use cut::{SourceFile, TableFiles};
 pub use error::Error;
 pub use files::{check_headers, check_manifest, manifest};
-pub use follow::{Glance, Submission, Until};
+pub use follow::{Glance, Submission, Until, check_job};
 pub use gateways::{Gateways, Settings};
-pub use random::random_key;
-pub use ranges::Ranges;
 pub use stream::{End, Flow, read_end};
+pub use submission_key::random_key;
+pub use tenaz_api as api;
+pub use tenaz_api::Ranges;
+pub use transport::Transport;
 pub use upload::{UploadOptions, Wanted};

@@ -16,6 +16,8 @@ pub const MAX_CHUNK_BYTES: usize = 8 << 20;
 pub const MAX_ANSWER_BYTES: u64 = 64 << 20;
 /// Bytes of the line that ends a stream of rows.
 pub const MAX_END_BYTES: u64 = 64 << 10;
+/// Bytes of a file with the certificates of authorities: the largest collections have a quarter of a MiB.
+pub const MAX_CA_BYTES: u64 = 4 << 20;
 /// Bytes at each end of a file that its sample is taken of.
 pub const SAMPLE_BYTES: u64 = 64 << 10;
 /// Time for a connection to a gateway.

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::limits::{FIRST_WAIT, LONGEST_RETRY_AFTER, LONGEST_WAIT};
-use crate::random::random_u64;
 
 /// Why a request must be repeated.
 #[derive(Debug)]
@@ -96,8 +95,7 @@ fn obeyed(wait: Duration) -> Duration {
 
 /// Half to all of the time, so that clients do not come back together.
 fn jittered(time: Duration) -> Duration {
-    let share = 0.5 + (random_u64() % 1024) as f64 / 2048.0;
-    time.mul_f64(share)
+    time.mul_f64(0.5 + fastrand::f64() / 2.0)
 }
 
 #[cfg(test)]

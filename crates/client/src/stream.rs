@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use tenaz_core::{FaultClass, ProblemCode};
 
-use crate::api::{ErrorRecord, State};
+use crate::api::{ErrorRecord, JobState};
 use crate::gateways::percent_encoded;
 use crate::limits::{MAX_END_BYTES, STREAM_LIVED};
 use crate::{Error, Gateways};
@@ -66,7 +66,7 @@ fn may_pass(error: &ErrorRecord) -> bool {
         return false;
     }
     let is_of_gateway = matches!(error.class, FaultClass::Process | FaultClass::Broker | FaultClass::Bug);
-    error.state.is_none_or(|state| state == State::Done) && is_of_gateway
+    error.state.is_none_or(|state| state == JobState::Done) && is_of_gateway
 }
 
 impl Gateways {

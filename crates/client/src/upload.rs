@@ -306,7 +306,12 @@ impl Shared {
     fn close(&self, index: usize, places: &[Place]) -> Result<Finish, Error> {
         let table = &self.tables[index].table;
         let records = places.iter().map(|place| place.records).sum();
-        let finish = Finish { chunks: places.len() as u64, records, bytes: table.bytes() };
+        let finish = Finish {
+            chunks: Some(places.len() as u64),
+            records: Some(records),
+            bytes: Some(table.bytes()),
+            files: None,
+        };
         self.gateways.finish(&self.job, &table.name, &finish)?;
         Ok(finish)
     }

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use fake::{Reply, Server};
 use tenaz_client::api::{NewJob, WorkloadText};
-use tenaz_client::{Error, Flow, Gateways, Settings, read_end};
+use tenaz_client::{Error, Flow, Gateways, Settings, Transport, read_end};
 use tenaz_core::{Classified, FaultClass};
 
 fn gateways(servers: &[&Server], patience_ms: u64) -> Gateways {
     let settings = Settings {
         urls: servers.iter().map(|server| server.url.clone()).collect(),
         token: Some("secret".to_owned()),
+        transport: Transport::default(),
         patience: Duration::from_millis(patience_ms),
         parallel: 2,
         stop: Arc::new(AtomicBool::new(false)),
@@ -26,7 +27,8 @@ fn gateways(servers: &[&Server], patience_ms: u64) -> Gateways {
 fn new_job() -> NewJob {
     let workload = WorkloadText { file: "w.toml".to_owned(), toml: String::new(), sql: Default::default(), now: None };
     let (partitions, chunk_bytes) = (None, None);
-    NewJob { workload, queries: vec![], strict: false, data_bytes: 1, partitions, chunk_bytes, files: vec![] }
+    let (workload, data_bytes) = (workload.into(), Some(1));
+    NewJob { workload, queries: vec![], strict: false, data_bytes, partitions, chunk_bytes, files: vec![] }
 }
 
 const MADE: &str = r#"{"job":"00ff","workload":"w","state":"uploading","partitions":1,"chunk_bytes":1024,"tables":["t"],"queries":[]}"#;
@@ -157,6 +159,7 @@ fn patience_ends_with_a_temporary_error_that_says_why() {
     let settings = Settings {
         urls: vec![nobody.to_owned()],
         token: None,
+        transport: Transport::default(),
         patience: Duration::from_millis(200),
         parallel: 1,
         stop: Arc::new(AtomicBool::new(false)),
@@ -254,6 +257,7 @@ fn a_wait_that_a_gateway_asks_for_does_not_keep_the_user_from_stopping() {
     let settings = Settings {
         urls: vec![server.url.clone()],
         token: None,
+        transport: Transport::default(),
         patience: Duration::from_secs(60),
         parallel: 1,
         stop: Arc::clone(&stop),

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use fake::{Asked, Reply, Server};
 use tenaz_client::{
-    Compression, Error, Gateways, Ranges, Settings, SourceFile, Submission, TableFiles, Until, UploadOptions, Wanted,
+    Compression, Error, Gateways, Ranges, Settings, SourceFile, Submission, TableFiles, Transport, Until,
+    UploadOptions, Wanted,
 };
 use tenaz_core::ChunkDigest;
 use tenaz_csv::{Column, Kind, Layout};
@@ -112,6 +113,7 @@ fn gateways(servers: &[&Server]) -> Arc<Gateways> {
     let settings = Settings {
         urls: servers.iter().map(|server| server.url.clone()).collect(),
         token: None,
+        transport: Transport::default(),
         patience: Duration::from_secs(20),
         parallel: 3,
         stop: Arc::new(AtomicBool::new(false)),
@@ -320,6 +322,7 @@ fn the_user_can_stop_while_a_gateway_hangs() {
     let settings = Settings {
         urls: vec![server.url.clone()],
         token: None,
+        transport: Transport::default(),
         patience: Duration::from_secs(60),
         parallel: 3,
         stop: Arc::clone(&stop),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tenaz_core::{BoundedText, BuildId, Claim, JobId, MemberId};
 
+use crate::ProcessSigns;
+
 /// The kinds of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,6 +78,9 @@ pub struct Beat {
     /// say how many chunks are unacknowledged.
     #[serde(default)]
     pub under_way: BTreeMap<JobId, u64>,
+    /// What it is called and what it uses, for people.
+    #[serde(default)]
+    pub signs: ProcessSigns,
     /// Whether it is about to leave: its part goes to others at once.
     #[serde(default)]
     pub leaving: bool,

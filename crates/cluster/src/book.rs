@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use tenaz_core::{
     Change, Classified, ControlLog, End, Entry, FaultClass, JobCard, JobId, Log, MentionUrgency, Registry,
-    RegistryEvent, TableId,
+    RegistryEvent, SpecWatch, TableId,
 };
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -60,6 +60,8 @@ pub struct JobView {
     pub active: Instant,
     /// What is wrong with its control log: it cannot succeed.
     pub problem: Option<ControlProblem>,
+    /// Whether its control log still has the spec.
+    spec_watch: SpecWatch,
     /// How often its control log was marked.
     marks_made: u64,
     changed: watch::Sender<u64>,
@@ -281,6 +283,7 @@ impl Book {
             active: Instant::now(),
             problem: None,
             marks_made: 0,
+            spec_watch: SpecWatch::default(),
             changed,
             prepared,
             reader,
@@ -300,7 +303,11 @@ impl Book {
                     view.active = Instant::now();
                 }
                 Followed::Message(message) => match serde_json::from_slice::<Control>(&message.body) {
-                    Ok(control) => view.take(message.offset, control),
+                    Ok(control) => {
+                        if let Some(spec) = view.take(message.offset, control) {
+                            marking.spawn(write_spec_again(Arc::clone(&self), job.clone(), spec));
+                        }
+                    }
                     Err(error) => {
                         let text = format!("message {} of its control log cannot be read: {error}", message.offset);
                         view.problem.get_or_insert(ControlProblem::Unreadable(text));
@@ -319,25 +326,41 @@ async fn mark(book: Arc<Book>, job: JobId, number: u64) {
     }
 }
 
+/// A power cut has taken the spec out of the control log: workers that come later would wait for it in vain.
+async fn write_spec_again(book: Arc<Book>, job: JobId, spec: Arc<JobSpec>) {
+    tracing::warn!(%job, "its control log has lost what the job asks: writing that again");
+    if let Err(error) = book.tell(&job, &Control::Spec(Box::new((*spec).clone()))).await {
+        tracing::warn!(%job, %error, "what the job asks cannot be written again");
+    }
+}
+
 impl JobView {
     /// The control log is read from its start. Returns the mark at which it is read to its present end.
     fn begin_reading(&mut self) -> u64 {
         self.marks_made += 1;
         let mark = random_number().unwrap_or(self.marks_made);
         self.control.begin_reading(mark);
+        self.spec_watch.begin_reading();
         mark
     }
 
-    /// Marks are no signs of life of the job: every process that starts leaves one.
-    fn take(&mut self, offset: u64, control: Control) {
+    /// Marks are no signs of life of the job: every process that starts leaves one. Returns the spec if the log has lost it.
+    fn take(&mut self, offset: u64, control: Control) -> Option<Arc<JobSpec>> {
         if !matches!(control, Control::Mark(_)) {
             self.active = Instant::now();
         }
         match control {
             Control::Spec(spec) => {
                 self.spec.get_or_insert_with(|| Arc::from(spec));
+                self.spec_watch.read();
             }
-            Control::Mark(mark) => self.control.marked(mark),
+            Control::Mark(mark) => {
+                let was_caught_up = self.control.is_caught_up();
+                self.control.marked(mark);
+                let is_read_anew = !was_caught_up && self.control.is_caught_up();
+                let is_lost = is_read_anew && self.spec_watch.is_lost() && self.end.is_none();
+                return self.spec.clone().filter(|_| is_lost);
+            }
             Control::Fact(fact) => {
                 self.control.take(offset, fact);
                 if let Some(error) = self.control.contradiction() {
@@ -345,6 +368,7 @@ impl JobView {
                 }
             }
         }
+        None
     }
 }
 

@@ -6,6 +6,10 @@ use std::time::Duration;
 pub const MAX_PREFIX_CHARS: usize = 32;
 /// Bytes that the registry's log keeps.
 pub const REGISTRY_BYTES: u64 = 16 << 20;
+/// Events of the cluster that are kept.
+pub const KEPT_EVENTS: usize = 10_000;
+/// Bytes of the stream of events: an event has some 300.
+pub const EVENTS_BYTES: u64 = 8 << 20;
 /// Bytes of a segment of the registry's log: what is dropped at a time.
 pub const REGISTRY_SEGMENT_BYTES: u64 = 1 << 20;
 /// Chunks that may wait in one work queue, and their bytes. A full queue slows that job's upload and nobody else's.

@@ -16,7 +16,7 @@ use tenaz_rabbit::{Backoff, BrokerSettings, Connection, Properties, Publisher, P
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::{REGISTRY_BYTES, REGISTRY_SEGMENT_BYTES};
+use crate::limits::{EVENTS_BYTES, REGISTRY_BYTES, REGISTRY_SEGMENT_BYTES};
 use crate::{Error, Names};
 
 /// Which broker, and under which names.
@@ -189,6 +189,14 @@ impl Link {
         });
     }
 
+    /// How many sessions there have been, the present one included; 0 while there is none.
+    pub fn epoch(&self) -> u64 {
+        match &*self.state.borrow() {
+            State::Up(session) => session.epoch,
+            State::Down(_) => 0,
+        }
+    }
+
     /// Why there is no session, if there is none.
     pub fn trouble(&self) -> Option<String> {
         match &*self.state.borrow() {
@@ -263,6 +271,14 @@ async fn connect(settings: &LinkSettings, epoch: u64) -> Result<Arc<Session>, Er
         .declare_stream(&StreamSpec {
             name: settings.names.registry(),
             max_length_bytes: Some(REGISTRY_BYTES),
+            max_age: None,
+            segment_bytes: Some(REGISTRY_SEGMENT_BYTES),
+        })
+        .await?;
+    reading
+        .declare_stream(&StreamSpec {
+            name: settings.names.events(),
+            max_length_bytes: Some(EVENTS_BYTES),
             max_age: None,
             segment_bytes: Some(REGISTRY_SEGMENT_BYTES),
         })

@@ -4,7 +4,7 @@
 //! whether their neighbours' queues are still there, so a death is known within a fraction of a second; a member that
 //! hangs is known by its silence. Wrong beliefs cost time, never an answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -16,7 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::book::random_number;
 use crate::limits::{BEAT_EVERY, PROBE_EVERY, PROBED_MEMBERS, SILENCE};
-use crate::{Beat, Error, JobActivity, JobProgress, Link, Role, Session, build_id};
+use crate::{Beat, Error, JobActivity, JobProgress, Link, ProcessSigns, Role, Session, build_id};
+
+/// So many members that have left in order are told from those that died.
+const REMEMBERED_FAREWELLS: usize = 64;
 
 /// A member as last heard of.
 #[derive(Debug, Clone)]
@@ -37,6 +40,8 @@ pub struct Membership {
     role: Role,
     say: Say,
     roster: Mutex<Roster<Seen>>,
+    /// Members that have said that they leave: the latest of them.
+    left: Mutex<VecDeque<MemberId>>,
     changed: watch::Sender<u64>,
     beat_now: Notify,
     started: Instant,
@@ -59,6 +64,7 @@ impl Membership {
             role,
             say: Box::new(say),
             roster: Mutex::new(Roster::new(me)),
+            left: Mutex::default(),
             changed,
             beat_now: Notify::new(),
             started: Instant::now(),
@@ -81,6 +87,11 @@ impl Membership {
     /// Changes whenever somebody comes or goes, or a worker's claims change.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
+    }
+
+    /// Whether a member has said that it leaves, not long ago.
+    pub fn has_left(&self, member: MemberId) -> bool {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).contains(&member)
     }
 
     /// Looks at the workers believed alive.
@@ -230,7 +241,8 @@ impl Membership {
         Ok(())
     }
 
-    fn own_beat(&self) -> Beat {
+    /// What this member says of itself.
+    pub fn own_beat(&self) -> Beat {
         let mut beat = Beat {
             member: self.me,
             role: self.role,
@@ -242,9 +254,12 @@ impl Membership {
             claims: BTreeMap::new(),
             progress: BTreeMap::new(),
             under_way: BTreeMap::new(),
+            signs: ProcessSigns::default(),
             leaving: false,
             gone: None,
         };
+        beat.signs.measure();
+        beat.signs.link_epoch = self.link.epoch();
         (self.say)(&mut beat);
         beat
     }
@@ -267,6 +282,13 @@ impl Membership {
     }
 
     fn heard(&self, beat: Beat) {
+        if beat.leaving {
+            let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+            left.push_back(beat.member);
+            while left.len() > REMEMBERED_FAREWELLS {
+                left.pop_front();
+            }
+        }
         let (build, claims, refused) =
             (beat.build.clone(), beat.claims.clone(), beat.refused.keys().cloned().collect());
         let sign = LifeSign {

@@ -31,6 +31,11 @@ impl Names {
         format!("{}.jobs", self.prefix)
     }
 
+    /// What has happened in the cluster: a stream.
+    pub fn events(&self) -> String {
+        format!("{}.events", self.prefix)
+    }
+
     /// Heartbeats: a fanout exchange.
     pub fn members(&self) -> String {
         format!("{}.members", self.prefix)

@@ -61,6 +61,9 @@ pub struct QueryEnd {
     pub fingerprint: String,
     /// Whether the order of rows is part of the answer.
     pub ordered: bool,
+    /// When it became final, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_at_ms: Option<u64>,
 }
 
 /// The account of a table.

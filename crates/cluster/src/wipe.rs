@@ -30,6 +30,7 @@ pub async fn wipe(settings: LinkSettings) -> Result<Wiped, Error> {
     let names = settings.names;
     let connection = Connection::open(&settings.broker, &settings.connection_name).await?;
     connection.delete_queue(&names.registry()).await?;
+    connection.delete_queue(&names.events()).await?;
     connection.delete_exchange(&names.members()).await?;
     connection.close().await;
     Ok(wiped)

@@ -1,16 +1,16 @@
 //! The registry over a real broker: long texts, writing jobs down again, and a log that has lost its end.
 #![allow(clippy::print_stderr, clippy::unwrap_used)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tenaz_cluster::{Book, Janitor, Link, LinkSettings, Membership, Names, Patience, Role};
-use tenaz_core::{End, FaultClass, JobCard, JobId, RegistryEvent};
+use tenaz_cluster::{Book, Janitor, JobSpec, Link, LinkSettings, Membership, Names, Patience, Role, create_job};
+use tenaz_core::{End, FaultClass, JobCard, JobId, Log, RegistryEvent, WorkloadText};
 use tenaz_rabbit::node::{NodeOptions, PrivateNode};
-use tenaz_rabbit::{Backoff, Offset, StreamReader};
+use tenaz_rabbit::{Backoff, Offset, StreamReader, StreamSpec};
 
 /// Longer than anything takes on a loaded machine; only a bug gets there.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -236,5 +236,37 @@ fn jobs_are_known_to_all_after_a_power_cut_took_the_end_of_the_registry() {
         .await;
         eventually("what was lost is written again", || (1..=20).all(|n| late.knows(&card(n).id)) && has_ended(&late))
             .await;
+    });
+}
+
+/// A worker that comes later reads in the control log what a job asks.
+#[test]
+fn what_a_job_asks_is_written_again_when_its_control_log_has_lost_it() {
+    run(async {
+        let Some(node) = start_node("control-power").await else { return };
+        let process = Process::start(&node).await;
+        let spec = JobSpec {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            workload: WorkloadText { file: String::new(), toml: String::new(), sql: BTreeMap::new(), now: None },
+            queries: Vec::new(),
+            partitions: 1,
+            chunk_bytes: 1,
+            strict: false,
+            files: Vec::new(),
+        };
+        let card = JobCard { spec_digest: spec.digest(), ..card(1) };
+        create_job(&process.link, &process.book, &card, &spec).await.unwrap();
+        let knows_spec = |process: &Process| process.book.view(&card.id, |view| view.spec.is_some()) == Some(true);
+        eventually("the spec is read", || knows_spec(&process)).await;
+
+        // The log loses all that it had, and is read from its start with the next connection.
+        let session = process.link.session().await;
+        let control = process.link.names().log(&card.id, Log::Control);
+        session.reading.delete_queue(&control).await.unwrap();
+        session.reading.declare_stream(&StreamSpec::new(control)).await.unwrap();
+        session.give_up("the test wants another one");
+
+        let late = Process::start(&node).await;
+        eventually("a process that comes later reads it, too", || knows_spec(&late)).await;
     });
 }

@@ -1,4 +1,4 @@
-use crate::{ChaosError, ChunkDigest, Classified, Failure, FaultClass, Source, StageId, TableId};
+use crate::{ChaosError, ChunkDigest, Classified, Failure, FaultClass, QueryId, Source, StageId, TableId};
 
 /// What can be wrong with the events of a job. All of them mean that two parties disagree about the job: none is
 /// cured by trying again.
@@ -92,6 +92,12 @@ pub enum Error {
         /// The stage.
         stage: StageId,
     },
+    /// Two processes came to different ends of a query.
+    #[error("query {query:?} has ended with two different answers")]
+    AnsweredTwice {
+        /// The query.
+        query: QueryId,
+    },
     /// Chunks of a table were read with other broadcast rows than those that the chunks' accounts tell of.
     #[error(
         "chunks of table {table:?} were joined with rows of small tables that are not those accounted for: a chunk came in two versions"
@@ -140,6 +146,7 @@ impl Classified for Error {
             Self::ForwardRead { .. }
             | Self::InputLost { .. }
             | Self::InputTakenTwice { .. }
+            | Self::AnsweredTwice { .. }
             | Self::BadReceipt { .. } => FaultClass::Bug,
         }
     }

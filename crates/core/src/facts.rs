@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::digest_store::DigestStore;
-use crate::{Attempt, ChunkDigest, Error, IntervalSet, Promise, QueueSilence, Source, TableId, Witness};
+use crate::{
+    Attempt, ChunkDigest, Error, IntervalSet, MemberId, Promise, QueryEnded, QueryId, QueueSilence, Source, TableId,
+    Witness,
+};
 
 /// A fact about a job. Facts may be repeated and may come in any order, except that the first closing of a table counts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +59,16 @@ pub enum Fact {
         /// What.
         source: Source,
     },
+    /// Somebody is about to plan the job.
+    PlanBegun {
+        /// Who.
+        by: MemberId,
+    },
+    /// It has planned the job, or found that it cannot be planned.
+    PlanEnded {
+        /// Who.
+        by: MemberId,
+    },
     /// The broker has lost these chunks: they are to be sent again.
     Lost {
         /// The table.
@@ -80,6 +93,13 @@ pub enum Fact {
         wave: u16,
         /// The round that begins.
         round: u32,
+    },
+    /// The answer to a query is complete, or the query has failed. The first such fact of a query counts.
+    QueryEnded {
+        /// The query.
+        query: QueryId,
+        /// What came of it.
+        end: QueryEnded,
     },
     /// A client is still there.
     Touched,
@@ -119,15 +139,20 @@ pub struct JobFacts {
     closed: BTreeMap<TableId, ClosedTable>,
     files: BTreeMap<(TableId, u32), UploadedFile>,
     attempts: BTreeMap<Source, BTreeSet<Attempt>>,
+    /// Who has begun to plan the job, and has not ended yet.
+    planning: BTreeSet<MemberId>,
     /// Work queues that were waited for in vain, by wave.
     silent: BTreeMap<u16, QueueSilence>,
+    /// Queries that have ended.
+    ended: BTreeMap<QueryId, QueryEnded>,
     next_offset: u64,
 }
 
 impl JobFacts {
     /// Takes the fact at `offset` in. False if it was read before.
     ///
-    /// Closing a table twice differently, or a chunk with two digests, is an error: one of two clients has other files.
+    /// Closing a table twice differently, or a chunk with two digests, is an error: one of two clients has other files. So is a
+    /// query with two different ends.
     pub fn apply(&mut self, offset: u64, fact: &Fact) -> Result<bool, Error> {
         if offset < self.next_offset {
             return Ok(false);
@@ -153,12 +178,24 @@ impl JobFacts {
             Fact::Exonerated { source } => {
                 self.attempts.remove(source);
             }
+            Fact::PlanBegun { by } => {
+                self.planning.insert(*by);
+            }
+            Fact::PlanEnded { by } => {
+                self.planning.remove(by);
+            }
             Fact::Lost { table, chunks } => {
                 let uploaded = self.uploaded.entry(*table).or_default();
                 chunks.ranges().iter().for_each(|&(first, end)| uploaded.remove_range(first, end));
             }
             Fact::QueueSilent { wave, round, by, ms } => self.silent.entry(*wave).or_default().note(*round, *by, *ms),
             Fact::QueueCleared { wave, round } => self.silent.entry(*wave).or_default().begin(*round),
+            Fact::QueryEnded { query, end } => {
+                let before = self.ended.entry(*query).or_insert_with(|| end.clone());
+                if !before.agrees_with(end) {
+                    return Err(Error::AnsweredTwice { query: *query });
+                }
+            }
             Fact::Touched => {}
         }
         Ok(true)
@@ -197,9 +234,24 @@ impl JobFacts {
         }
     }
 
+    /// How many have begun to plan the job and died, or left, before they ended.
+    pub fn planners_lost(&self, is_alive: impl Fn(MemberId) -> bool) -> usize {
+        self.planning.iter().filter(|&&member| !is_alive(member)).count()
+    }
+
     /// For how long the work queue of a wave was waited for in vain.
     pub fn queue_silence(&self, wave: u16) -> QueueSilence {
         self.silent.get(&wave).cloned().unwrap_or_default()
+    }
+
+    /// The end of a query, if it has ended.
+    pub fn query_end(&self, query: QueryId) -> Option<&QueryEnded> {
+        self.ended.get(&query)
+    }
+
+    /// All queries that have ended.
+    pub fn query_ends(&self) -> impl Iterator<Item = (QueryId, &QueryEnded)> {
+        self.ended.iter().map(|(&query, end)| (query, end))
     }
 
     /// The offset to read from next.
@@ -315,6 +367,31 @@ mod tests {
         assert_eq!(facts.apply(2, &Fact::QueueCleared { wave: 3, round: 1 }), Ok(true));
         assert_eq!(facts.apply(3, &silent(1, 0, 9000)), Ok(true));
         assert!(facts.queue_silence(3).is_empty());
+    }
+
+    #[test]
+    fn a_plan_that_was_begun_without_an_end_is_remembered_of_those_who_are_gone() {
+        let mut facts = JobFacts::default();
+        for (offset, member) in [1, 2, 3].into_iter().enumerate() {
+            assert_eq!(facts.apply(offset as u64, &Fact::PlanBegun { by: MemberId(member) }), Ok(true));
+        }
+        assert_eq!(facts.apply(3, &Fact::PlanEnded { by: MemberId(2) }), Ok(true));
+        assert_eq!(facts.planners_lost(|_| false), 2);
+        assert_eq!(facts.planners_lost(|member| member == MemberId(3)), 1);
+    }
+
+    #[test]
+    fn the_first_end_of_a_query_counts_and_another_answer_is_a_contradiction() {
+        let ended = |rows, at_ms| {
+            let outcome = crate::QueryOutcome::Answered { rows, fingerprint: "f".to_owned() };
+            Fact::QueryEnded { query: QueryId(1), end: QueryEnded { outcome, at_ms } }
+        };
+        let mut facts = JobFacts::default();
+        assert_eq!(facts.apply(0, &ended(3, 10)), Ok(true));
+        assert_eq!(facts.apply(1, &ended(3, 20)), Ok(true), "a second owner of the results");
+        assert_eq!(facts.query_end(QueryId(1)).map(|end| end.at_ms), Some(10));
+        assert_eq!(facts.apply(2, &ended(4, 10)), Err(Error::AnsweredTwice { query: QueryId(1) }));
+        assert_eq!(facts.query_ends().count(), 1);
     }
 
     #[test]

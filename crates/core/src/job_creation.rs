@@ -11,6 +11,9 @@
 //! the client knows what the job asks. So a client that is told for long that its job is still being created has it created again,
 //! under the same key. Every step may be done twice.
 //!
+//! If only the spec is lost, a gateway that has read it serves the client as before, while workers that come later wait for it in
+//! vain. So whoever knows it and does not find it any more writes it again ([`SpecWatch`]).
+//!
 //! Reading the control logs of jobs that are not prepared would find some of these out without the client. It is not done: a
 //! broker may have left a log that can be neither used nor deleted, and each question about it costs a connection.
 
@@ -87,9 +90,54 @@ impl CreationWatch {
     }
 }
 
+/// Whether the control log of a job still says what the job asks.
+///
+/// The reader calls [`begin_reading`](Self::begin_reading) with each reading from the start, [`read`](Self::read) with each spec that
+/// it finds, and [`is_lost`](Self::is_lost) when it has come to its mark.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SpecWatch {
+    known: bool,
+    found: bool,
+}
+
+impl SpecWatch {
+    /// The log is read from its start.
+    pub fn begin_reading(&mut self) {
+        self.found = false;
+    }
+
+    /// The spec was read.
+    pub fn read(&mut self) {
+        (self.known, self.found) = (true, true);
+    }
+
+    /// Whether it was read in any reading.
+    pub fn is_known(&self) -> bool {
+        self.known
+    }
+
+    /// Whether the log, which was read to its mark, has lost it: then it is to be written again.
+    pub fn is_lost(&self) -> bool {
+        self.known && !self.found
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_spec_is_lost_if_a_later_reading_does_not_find_it() {
+        let mut spec = SpecWatch::default();
+        spec.begin_reading();
+        assert!(!spec.is_lost(), "nobody knows what to write");
+        spec.read();
+        assert!(spec.is_known() && !spec.is_lost());
+        spec.begin_reading();
+        assert!(spec.is_known() && spec.is_lost());
+        spec.read();
+        assert!(!spec.is_lost());
+    }
 
     const MADE: CreationSigns =
         CreationSigns { same_request: true, ended: false, prepared: true, caught_up: true, has_spec: true };

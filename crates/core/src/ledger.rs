@@ -65,10 +65,15 @@ impl Ledger {
 
     /// The closing check of a job.
     pub fn check(&self) -> Result<(), Imbalance> {
-        let off = self.tables.iter().position(|t| t.records != t.accepted + t.rejected);
-        match off {
-            None => Ok(()),
-            Some(table) => Err(Imbalance { table, counts: self.tables[table] }),
+        (0..self.tables.len()).try_for_each(|table| self.check_table(table))
+    }
+
+    /// The closing check of one table.
+    pub fn check_table(&self, table: usize) -> Result<(), Imbalance> {
+        let counts = self.tables[table];
+        match counts.records == counts.accepted + counts.rejected {
+            true => Ok(()),
+            false => Err(Imbalance { table, counts }),
         }
     }
 }

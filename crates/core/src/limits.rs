@@ -23,8 +23,12 @@ pub const PATIENCE: usize = 4;
 pub const UNSERVED_MS: u64 = 20_000;
 /// For so long heartbeats are listened for, once the broker has answered, before such a job is given up: three of them.
 pub const UNSERVED_LISTEN_MS: u64 = 1_500;
+/// So many workers must be gone after they had begun to plan a job, and before they ended, until it counts as deadly.
+pub const MAX_PLAN_ATTEMPTS: usize = 5;
 /// Rounds of elections. A message that tells of more is broken, and must not carry the count to where it cannot go on.
 pub const MAX_ROUND: u64 = 1 << 48;
+/// Rounds between two leaders whom one machine obeys: elections that fail once a millisecond need 49 days for them.
+pub const MAX_ROUND_LEAP: u64 = 1 << 32;
 /// How often in a row a supervisor leaves the election to a higher one that answers, before it stands itself.
 pub const MAX_DEFERRALS: u32 = 2;
 /// Ranges of offsets in which the messages with rows of one answer are found. More would make the end of the results large.

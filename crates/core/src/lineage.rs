@@ -17,7 +17,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::{Error, Partition, Route, Source, StageId, TableId, TaskSet, Topology};
+use crate::{Error, Partition, QueryId, Route, Source, StageId, TableId, TaskSet, Topology};
 
 /// The identity of a chunk's bytes, before any compression: the first 64 bits of their SHA-256.
 ///
@@ -199,15 +199,34 @@ impl LineageCheck {
     /// # Errors
     /// Names a stage or a table of which that is not so.
     pub fn check(&self, topology: &Topology) -> Result<(), Error> {
+        self.check_only(topology, |_| true, |_| true)
+    }
+
+    /// The same for one query, whose rows and whose tables' accounts are complete. Others may not be.
+    ///
+    /// # Errors
+    /// Names a stage or a table of which that is not so.
+    pub fn check_query(&self, topology: &Topology, query: QueryId) -> Result<(), Error> {
+        let tables = topology.tables_of(query);
+        self.check_only(topology, |of| of == query, |table| tables.contains(&table))
+    }
+
+    fn check_only(
+        &self,
+        topology: &Topology,
+        is_wanted: impl Fn(QueryId) -> bool,
+        is_complete: impl Fn(TableId) -> bool,
+    ) -> Result<(), Error> {
         let expected = self.expected(topology);
         for (stage, shape) in topology.stages() {
-            if matches!((shape.route, shape.tasks), (Route::Results(_), TaskSet::PerPartition | TaskSet::Single(_)))
+            if let (Route::Results(query), TaskSet::PerPartition | TaskSet::Single(_)) = (shape.route, shape.tasks)
+                && is_wanted(query)
                 && self.stages.get(&stage) != expected.get(&stage)
             {
                 return Err(Error::MixedInput { stage });
             }
         }
-        for (&table, found) in &self.tables {
+        for (&table, found) in self.tables.iter().filter(|(table, _)| is_complete(**table)) {
             let edges: BTreeSet<StageId> = topology.broadcasts_of(table);
             let broadcasts = combined(&edges, |edge| expected.get(&edge).copied());
             if found.broadcasts_differ || found.broadcasts != broadcasts {

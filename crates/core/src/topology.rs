@@ -218,6 +218,26 @@ impl Topology {
         tables
     }
 
+    /// The tables that must be complete before the answer to `query` is: those behind its stages, and those that these wait for.
+    pub fn tables_of(&self, query: QueryId) -> BTreeSet<TableId> {
+        let answers = self.stages().filter(|(_, stage)| stage.route == Route::Results(query));
+        let mut behind: Vec<StageId> = answers.map(|(id, _)| id).collect();
+        let (mut stages, mut tables) = (BTreeSet::new(), BTreeSet::new());
+        while let Some(stage) = behind.pop() {
+            if !stages.insert(stage) {
+                continue;
+            }
+            let shape = self.stage(stage);
+            behind.extend(shape.reads.iter().chain(&shape.broadcasts));
+            if let TaskSet::PerChunk(table) = shape.tasks
+                && tables.insert(table)
+            {
+                tables.extend(self.waits_for(table));
+            }
+        }
+        tables
+    }
+
     /// The partition that runs the `n`-th thing which only one partition may run: a fixed choice that shares the work.
     pub fn single_home(n: usize, partitions: u16) -> Partition {
         Partition((n % usize::from(partitions.max(1))) as u16)
@@ -259,5 +279,21 @@ mod tests {
         assert_eq!(waits_for(1), [0]);
         assert_eq!(waits_for(2), [0, 1], "by the inner stage that reads table 1, which waits for table 0 itself");
         assert_eq!(waits_for(3), [0; 0], "no stage scans it");
+    }
+
+    #[test]
+    fn a_query_needs_the_tables_behind_its_stages_and_those_that_they_wait_for() {
+        let leaf = |table| TaskSet::PerChunk(TableId(table));
+        let stages = vec![
+            stage(leaf(0), &[], &[], Route::Broadcast),
+            stage(leaf(1), &[], &[0], Route::Results(QueryId(0))),
+            stage(leaf(2), &[], &[], Route::Hash),
+            stage(TaskSet::PerPartition, &[2], &[], Route::Results(QueryId(1))),
+        ];
+        let topology = Topology::new(2, 3, stages).expect("a valid topology");
+        let tables = |query| topology.tables_of(QueryId(query)).iter().map(|t| t.0).collect::<Vec<_>>();
+        assert_eq!(tables(0), [0, 1]);
+        assert_eq!(tables(1), [2], "table 2 waits for nothing, whatever the first query reads");
+        assert_eq!(tables(2), [0; 0]);
     }
 }

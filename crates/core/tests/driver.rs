@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tenaz_core::{
     ChunkDigest, Classified, ClosedTable, Effect, Fact, FaultClass, Finished, Header, Input, JobDriver, JobFacts,
-    Lineage, Log, LogPart, MemberId, Partition, Promise, QueryId, Route, RowEngine, Source, StageId, StageShape, Step,
-    TableId, Tag, TaskSet, Topology,
+    Lineage, Log, LogPart, MemberId, Partition, Promise, QueryEnded, QueryId, QueryOutcome, Route, RowEngine, Source,
+    StageId, StageShape, Step, TableId, Tag, TaskSet, Topology,
 };
 
 const TABLE: TableId = TableId(0);
@@ -64,13 +64,23 @@ impl RowEngine for NoRows {
         Ok(Some(Vec::new()))
     }
 
-    fn make_answer(&self, _rows: &(), _query: QueryId) -> Result<(), DiskFull> {
-        Ok(())
+    fn make_answer(
+        &self,
+        _rows: &(),
+        _query: QueryId,
+        _closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, DiskFull> {
+        Ok(answered(7))
     }
 
     fn conclude(&self, _rows: &(), closed: &BTreeMap<TableId, ClosedTable>) -> Result<Self::End, DiskFull> {
         Ok(closed.clone())
     }
+}
+
+/// The end of a query with so many rows.
+fn answered(rows: u64) -> QueryEnded {
+    QueryEnded { outcome: QueryOutcome::Answered { rows, fingerprint: rows.to_string() }, at_ms: 0 }
 }
 
 /// One worker that owns everything of a job which has one table and one stage.
@@ -187,4 +197,27 @@ fn rows_that_wait_for_a_thread_are_work_under_way() {
     assert_eq!((shell.driver.machine().under_way(), shell.driver.under_way()), (0, 1));
     shell.run_next();
     assert_eq!(shell.driver.under_way(), 0);
+}
+
+fn ends_told(effects: &[Effect<NoRows>]) -> Vec<&QueryEnded> {
+    let told = |effect| match effect {
+        &Effect::Tell(Fact::QueryEnded { query: QueryId(0), ref end }) => Some(end),
+        _ => None,
+    };
+    effects.iter().filter_map(told).collect()
+}
+
+/// The end of a query is told as soon as it is final, before the job is concluded, and again when the word of it may be lost.
+#[test]
+fn the_end_of_a_query_is_told_until_the_control_log_has_it() {
+    let mut shell = Shell::new();
+    shell.close(1);
+    shell.arrive(0);
+    shell.run_next();
+    let effects = shell.run_next();
+    assert_eq!(ends_told(&effects), [&answered(7)], "though the job is not concluded");
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::AnnounceEnd(_))));
+    assert_eq!(ends_told(&shell.handle(Input::Stalled)), [&answered(7)]);
+    shell.facts.apply(1, &Fact::QueryEnded { query: QueryId(0), end: answered(7) }).expect("the first end");
+    assert!(ends_told(&shell.handle(Input::Stalled)).is_empty());
 }

@@ -146,11 +146,31 @@ pub(crate) fn plain(error: &DataFusionError) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
+/// An error about a value, in our words, with the expression that cannot take it.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+pub(crate) struct ValueError {
+    pub(crate) text: String,
+    /// Whether the expression depends on the row: a constant fails at every one.
+    pub(crate) is_of_row: bool,
+}
+
+/// The error, if it names its expression.
+pub(crate) fn named_value_error(error: &DataFusionError) -> Option<&ValueError> {
+    match error.find_root() {
+        DataFusionError::External(error) => error.downcast_ref(),
+        _ => None,
+    }
+}
+
 /// An error about a value that an expression cannot take, in our words: what it is, its place, and what to write instead. `None` for any
 /// other error.
 pub(crate) fn about_value(error: &DataFusionError, place: impl FnOnce() -> String) -> Option<String> {
     const WIDER: &str = "; cast to a wider type, such as DECIMAL(38, 0) or DOUBLE";
     const TRY_CAST: &str = "; TRY_CAST gives null instead";
+    if let Some(error) = named_value_error(error) {
+        return Some(error.text.clone());
+    }
     let (what, cure) = match error.find_root() {
         DataFusionError::Execution(text) => (text.clone(), ""),
         DataFusionError::ArrowError(error, _) => match error.as_ref() {

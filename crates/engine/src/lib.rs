@@ -25,5 +25,7 @@ pub use plan::{
     needs_quotes, split_statements,
 };
 pub use stop::StopFlag;
-pub use task::{EdgeInput, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows, tight};
+pub use task::{
+    EdgeInput, FailingRecord, LeafInput, LeafRunner, MemoryEdge, TaskOutput, compact, run_inner, sort_rows, tight,
+};
 pub use workload::{KindError, Query, Role, Table, Workload, bundled_names, parse_kind};

@@ -7,6 +7,7 @@ use datafusion::error::DataFusionError;
 use tenaz_core::{Classified, FaultClass};
 
 use crate::Error;
+use crate::error::ValueError;
 
 /// The class of an error of planning or computing.
 ///
@@ -67,6 +68,9 @@ fn class_of_foreign_error(error: &(dyn StdError + 'static)) -> FaultClass {
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<Error>() {
             return error.class();
+        }
+        if error.is::<ValueError>() {
+            return FaultClass::Query;
         }
         if let Some(error) = error.downcast_ref::<tenaz_csv::Error>() {
             return error.class();

@@ -11,9 +11,6 @@ use crate::app::{Shared, broker_away};
 use crate::problem::{Code, Problem};
 use crate::status::count_jobs_now;
 
-/// The API, for programs.
-pub(crate) const OPENAPI: &str = include_str!("../openapi.json");
-
 const HELP: &str = "\
 tenaz gateway: questions over CSV, answered by a cluster
 
@@ -34,7 +31,7 @@ pub(crate) async fn help() -> Response {
 
 /// `GET /v1/openapi.json`
 pub(crate) async fn openapi() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+    ([(header::CONTENT_TYPE, "application/json")], tenaz_api::openapi::TEXT).into_response()
 }
 
 /// `GET /healthz`: the process is up.

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tenaz_cluster::{Book, Control, JobSpec, Link, Membership, ResultEnd, build_id};
+use tenaz_api::JobState;
+use tenaz_cluster::{Book, Control, EventLog, JobSpec, Link, Membership, ResultEnd, build_id};
 use tenaz_core::{End, Fact, JobCard, JobId, TableId};
 use tenaz_runtime::Budget;
 use tenaz_vitals::{GatewayMetrics, Vitals};
@@ -18,8 +19,8 @@ use crate::problem::{Code, Problem};
 use crate::receipts::Receipts;
 use crate::request_rate::RequestRate;
 use crate::server::Ending;
-use crate::state::end_name;
 use crate::stuck::Stuck;
+use crate::supervision::Supervisors;
 use crate::tokens::Tokens;
 use crate::{GatewaySettings, Limits};
 
@@ -28,6 +29,10 @@ pub(crate) struct App {
     pub(crate) link: Link,
     pub(crate) book: Arc<Book>,
     pub(crate) membership: Arc<Membership>,
+    /// What has happened in the cluster.
+    pub(crate) events: Arc<EventLog>,
+    /// The way to the supervisors, if there are any.
+    pub(crate) supervision: Option<Arc<dyn Supervisors>>,
     pub(crate) tokens: Option<Arc<Tokens>>,
     pub(crate) limits: Limits,
     pub(crate) plans: Plans,
@@ -111,6 +116,8 @@ impl App {
             streams: Arc::new(Semaphore::new(limits.streams)),
             files: FilePlaces::new(limits.files),
             rows: Budget::new(limits.row_memory_bytes, settings.temp_dir.clone()),
+            events: EventLog::open(&link),
+            supervision: settings.supervisors.clone(),
             link,
             book,
             membership,
@@ -287,7 +294,7 @@ pub(crate) fn gone(job: &JobId) -> Problem {
 pub(crate) fn ended(job: &JobId, end: &End) -> Problem {
     let text = match end {
         End::Failed { reason, .. } => format!("job {job} has failed: {reason}"),
-        end => format!("job {job} is {}: create another", end_name(end)),
+        end => format!("job {job} is {}: create another", JobState::of_end(end).as_str()),
     };
-    Problem::new(Code::AlreadyEnded, text).with("state", end_name(end))
+    Problem::new(Code::AlreadyEnded, text).with("state", JobState::of_end(end).as_str())
 }

@@ -10,6 +10,7 @@ use tenaz_core::JobCard;
 
 use crate::app::Shared;
 use crate::problem::{Code, Problem};
+use crate::strangers::Introduction;
 use crate::tokens::Scopes;
 
 /// The tenant of everybody, where there are no tokens.
@@ -59,13 +60,22 @@ impl FromRequestParts<Shared> for Tenant {
         }
         let Some(tokens) = &app.tokens else {
             check_site(&parts.headers)?;
+            introduce(parts);
             check_rate(app, PUBLIC)?;
             return Ok(Self::named(PUBLIC));
         };
         let holder = bearer_token(&parts.headers).and_then(|token| tokens.holder(token)).ok_or_else(unknown)?;
+        introduce(parts);
         check_rate(app, &holder.tenant)?;
         check_scope(&parts.method, parts.uri.path(), holder.scopes)?;
         Ok(Self { name: holder.tenant, is_operator: holder.scopes.operate })
+    }
+}
+
+/// The connection of the request belongs to a known client from now on.
+fn introduce(parts: &Parts) {
+    if let Some(introduction) = parts.extensions.get::<Introduction>() {
+        introduction.accept();
     }
 }
 

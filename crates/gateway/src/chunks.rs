@@ -4,7 +4,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use serde_json::{Value, json};
+use tenaz_api::{ChunkReceipt, ChunkStatus};
 use tenaz_cluster::{ChunkHeader, Encoding};
 use tenaz_core::TableId;
 use tenaz_core::limits::MAX_CHUNKS;
@@ -25,7 +25,7 @@ pub(crate) async fn upload(
     Path((id, table, number)): Path<(String, String, String)>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<ChunkReceipt>, Problem> {
     let job = app.open_job(&tenant, &id).await?;
     let table_name = table;
     let table = job.table(&table_name)?;
@@ -50,13 +50,13 @@ pub(crate) async fn upload(
     let Place { file, byte, line, records } = place;
     let header = ChunkHeader { table, number, file, byte, line, records, encoding, raw_bytes, digest };
     match deliver(&app, &job, &header, &received.bytes, Patience::Short).await? {
-        Delivered::Now => Ok(answer(number, "received")),
-        Delivered::Before => Ok(answer(number, "duplicate")),
+        Delivered::Now => Ok(answer(number, ChunkStatus::Received)),
+        Delivered::Before => Ok(answer(number, ChunkStatus::Duplicate)),
     }
 }
 
-fn answer(number: u64, status: &str) -> Json<Value> {
-    Json(json!({"chunk": number, "status": status}))
+fn answer(chunk: u64, status: ChunkStatus) -> Json<ChunkReceipt> {
+    Json(ChunkReceipt { chunk, status })
 }
 
 fn parse_number(text: &str) -> Result<u64, Problem> {

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
-use serde_json::{Value, json};
-use tenaz_core::ChunkDigest;
+use tenaz_api::Digests;
 
 use crate::app::{Shared, gone};
 use crate::auth::Tenant;
@@ -18,7 +17,7 @@ pub(crate) async fn digests(
     tenant: Tenant,
     Path((id, table)): Path<(String, String)>,
     Query(parameters): Query<BTreeMap<String, String>>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Digests>, Problem> {
     let job = app.job(&tenant, &id).await?;
     tenant.check_owns(&job.card)?;
     let table = job.table(&table)?;
@@ -26,11 +25,9 @@ pub(crate) async fn digests(
     app.touch(job.id());
     app.settled(job.id()).await;
     let numbers = from..from.saturating_add(DIGESTS_PER_PAGE);
-    let digests = app.book.view(job.id(), |view| {
-        numbers.map(|number| view.facts.digest(table, number)).collect::<Vec<Option<ChunkDigest>>>()
-    });
+    let digests = app.book.view(job.id(), |view| numbers.map(|number| view.facts.digest(table, number)).collect());
     let digests = digests.ok_or_else(|| gone(job.id()))?;
-    Ok(Json(json!({"table": job.planned.table_name(table), "from": from, "digests": digests})))
+    Ok(Json(Digests { table: job.planned.table_name(table).to_owned(), from, digests }))
 }
 
 fn first_chunk(parameters: &BTreeMap<String, String>) -> Result<u64, Problem> {

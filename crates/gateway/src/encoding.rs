@@ -265,4 +265,30 @@ mod tests {
         let trailing = [lz4(b"a\n"), b"more".to_vec()].concat();
         assert_eq!(code(measure(Encoding::Lz4, &trailing)), Code::Unprocessable);
     }
+
+    /// Whatever a body claims to become, it becomes no more than a chunk may have, and never takes the process down.
+    #[test]
+    fn any_bytes_are_unpacked_or_refused() {
+        let text = "1,a\n".repeat(100);
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(text.as_bytes()).unwrap();
+        let mut lz4 = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        lz4.write_all(text.as_bytes()).unwrap();
+        let target = tenaz_fuzz::Target::new("bodies", env!("CARGO_MANIFEST_DIR"));
+        let target = target.seed(gzip.finish().unwrap()).seed(lz4.finish().unwrap());
+        let target = target.seed(zstd::encode_all(text.as_bytes(), 1).unwrap()).seed(text);
+        target.run(|body| {
+            let gzip = gunzipped(body).map(|raw| raw.len() as u64);
+            let measured = [Encoding::Identity, Encoding::Lz4, Encoding::Zstd]
+                .map(|encoding| measure(encoding, body).map(|raw| raw.bytes));
+            let all = measured.into_iter().chain([gzip]).map(|found| match found {
+                Ok(bytes) => {
+                    assert!(bytes <= MAX_CHUNK_BYTES, "{bytes}");
+                    bytes.checked_ilog2().map_or(0, |log| log + 1)
+                }
+                Err(_) => u32::MAX,
+            });
+            all.collect::<Vec<_>>()
+        });
+    }
 }

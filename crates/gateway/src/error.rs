@@ -37,6 +37,22 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// A file of the certificate cannot be read.
+    #[error("cannot read {}: {source}; --tls-cert names the certificate and --tls-key its key, both in PEM", .path.display())]
+    CertificateUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The certificate or its key is wrong.
+    #[error("{}: {problem}; --tls-cert names the certificate and --tls-key its key, both in PEM", .path.display())]
+    Certificate {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
     /// The process cannot show itself.
     #[error(transparent)]
     Vitals(#[from] tenaz_vitals::Error),
@@ -50,10 +66,10 @@ impl Classified for Error {
         match self {
             Self::Cluster(error) => error.class(),
             Self::Vitals(error) => error.class(),
-            Self::Listen { source, .. } | Self::TokensUnreadable { source, .. } => {
-                FaultClass::of_system_error(source, FaultClass::Query)
-            }
-            Self::Unsafe(_) | Self::Tokens { .. } => FaultClass::Query,
+            Self::Listen { source, .. }
+            | Self::TokensUnreadable { source, .. }
+            | Self::CertificateUnreadable { source, .. } => FaultClass::of_system_error(source, FaultClass::Query),
+            Self::Unsafe(_) | Self::Tokens { .. } | Self::Certificate { .. } => FaultClass::Query,
         }
     }
 }

@@ -4,22 +4,20 @@
 //! the place in the job's control log up to which it takes everything into account: the same at every gateway, so a client
 //! that was cut off goes on anywhere with `Last-Event-ID` and is told only what is new since.
 
-use std::collections::BTreeMap;
-
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde::Serialize;
+use tenaz_api::{ErrorRecord, JobEnd, JobProgress, JobState, Question, StateEvent, TableState, Waiting, WaitingEvent};
 use tenaz_core::End;
 use tokio::time::Instant;
 
 use crate::app::{App, Job, Shared};
 use crate::auth::Tenant;
-use crate::error_record::ErrorRecord;
 use crate::limits::{APPEAR_WAIT, EVENT_EVERY, EVENT_HEARTBEAT};
 use crate::problem::{Code, Problem};
 use crate::results_log::read_end;
-use crate::state::{end_name, progress, results, summarize, table, waiting_for};
+use crate::state::{progress, questions, results, summarize, table, waiting_for};
 use crate::stream::{self, Out};
 
 /// `GET /v1/jobs/{job}/events`
@@ -52,10 +50,11 @@ pub(crate) async fn events(
 #[derive(Debug, Clone, PartialEq)]
 struct Snapshot {
     id: u64,
-    state: &'static str,
-    tables: Vec<Value>,
-    progress: Value,
-    waiting: Option<Value>,
+    state: JobState,
+    tables: Vec<TableState>,
+    questions: Vec<Question>,
+    progress: JobProgress,
+    waiting: Option<Waiting>,
     end: Option<End>,
 }
 
@@ -64,8 +63,9 @@ fn look(app: &App, job: &Job) -> Option<Snapshot> {
         id: view.facts.next_offset(),
         state: summarize(view),
         tables: job.planned.read_tables().map(|id| table(job, view, id)).collect(),
+        questions: questions(job, view, None),
         progress: progress(app, view),
-        waiting: waiting_for(app, job, view).map(|told| told.value()),
+        waiting: waiting_for(app, job, view),
         end: view.end.clone(),
     })
 }
@@ -84,8 +84,8 @@ async fn tell_events(app: &Shared, job: &Job, last: Option<u64>, out: &Out) {
         changes.borrow_and_update();
         app.settled(job.id()).await;
         let Some(now) = look(app, job) else {
-            let error = json!({"state": "expired", "error": ErrorRecord::gone().value()});
-            out.send(event("end", None, &error)).await;
+            let end = JobEnd { state: JobState::Expired, error: Some(ErrorRecord::gone()), results: None };
+            out.send(event("end", None, &end)).await;
             return;
         };
         let mut bytes = news(told.as_ref(), &now);
@@ -117,12 +117,16 @@ async fn tell_events(app: &Shared, job: &Job, last: Option<u64>, out: &Out) {
 fn news(told: Option<&Snapshot>, now: &Snapshot) -> Vec<u8> {
     let mut bytes = Vec::new();
     if told.is_none_or(|told| told.state != now.state) {
-        bytes.extend(event("state", Some(now.id), &json!({"state": now.state})));
+        bytes.extend(event("state", Some(now.id), &StateEvent { state: now.state }));
     }
-    let before: BTreeMap<usize, &Value> = told.iter().flat_map(|told| told.tables.iter().enumerate()).collect();
     for (index, table) in now.tables.iter().enumerate() {
-        if before.get(&index) != Some(&table) {
+        if told.is_none_or(|told| told.tables.get(index) != Some(table)) {
             bytes.extend(event("table", Some(now.id), table));
+        }
+    }
+    for (index, question) in now.questions.iter().enumerate() {
+        if told.is_none_or(|told| told.questions.get(index) != Some(question)) {
+            bytes.extend(event("question", Some(now.id), question));
         }
     }
     if told.is_none_or(|told| told.progress != now.progress) {
@@ -130,25 +134,25 @@ fn news(told: Option<&Snapshot>, now: &Snapshot) -> Vec<u8> {
     }
     let waiting = told.map(|told| &told.waiting);
     if waiting != Some(&now.waiting) && (waiting.is_some() || now.waiting.is_some()) {
-        bytes.extend(event("waiting", None, &json!({"waiting_for": now.waiting})));
+        bytes.extend(event("waiting", None, &WaitingEvent { waiting_for: now.waiting.clone() }));
     }
     bytes
 }
 
 async fn last_event(app: &Shared, job: &Job, now: &Snapshot, end: &End) -> Vec<u8> {
-    let mut data = json!({"state": end_name(end)});
-    match ErrorRecord::of_end(end) {
-        Some(error) => data["error"] = error.value(),
-        None => match app.within(read_end(app, job)).await {
-            Ok(Ok(found)) => data["results"] = results(&found.end),
+    let mut data = JobEnd { state: JobState::of_end(end), error: ErrorRecord::of_end(end), results: None };
+    if data.error.is_none() {
+        match app.within(read_end(app, job)).await {
+            Ok(Ok(found)) => data.results = app.book.view(job.id(), |view| results(job, view, &found.end)),
             // The client comes back for it.
             Ok(Err(_)) | Err(_) => return Vec::new(),
-        },
+        }
     }
     event("end", Some(now.id), &data)
 }
 
-fn event(name: &str, id: Option<u64>, data: &Value) -> Vec<u8> {
+pub(crate) fn event(name: &str, id: Option<u64>, data: &impl Serialize) -> Vec<u8> {
+    let data = serde_json::to_string(data).expect("events are plain data");
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
     // JSON has no line ends of its own here, so one line of data is enough.
     format!("event: {name}\n{id}data: {data}\n\n").into_bytes()
@@ -159,12 +163,18 @@ fn event(name: &str, id: Option<u64>, data: &Value) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    fn table(name: &str, chunks_received: u64) -> TableState {
+        let (chunks, records, bytes) = (None, None, None);
+        TableState { name: name.to_owned(), chunks_received, closed: false, chunks, records, bytes }
+    }
+
     fn snapshot(id: u64, received: u64) -> Snapshot {
         Snapshot {
             id,
-            state: "uploading",
-            tables: vec![json!({"name": "a", "chunks_received": received}), json!({"name": "b"})],
-            progress: json!({"chunks": 0}),
+            state: JobState::Uploading,
+            tables: vec![table("a", received), table("b", 0)],
+            questions: Vec::new(),
+            progress: JobProgress::default(),
             waiting: None,
             end: None,
         }
@@ -178,17 +188,19 @@ mod tests {
         assert_eq!(all.matches("event: table").count(), 2);
         assert_eq!(all.matches("event: progress\ndata: ").count(), 1);
         let more = String::from_utf8(news(Some(&snapshot(3, 1)), &snapshot(4, 2))).unwrap();
-        assert_eq!(more, "event: table\nid: 4\ndata: {\"name\":\"a\",\"chunks_received\":2}\n\n");
+        let table =
+            "{\"name\":\"a\",\"chunks_received\":2,\"closed\":false,\"chunks\":null,\"records\":null,\"bytes\":null}";
+        assert_eq!(more, format!("event: table\nid: 4\ndata: {table}\n\n"));
         assert!(news(Some(&snapshot(4, 2)), &snapshot(4, 2)).is_empty());
     }
 
     #[test]
     fn waiting_and_going_on_are_both_told() {
         let mut stuck = snapshot(3, 1);
-        stuck.waiting = Some(json!({"code": "workers"}));
+        stuck.waiting = Some(Waiting { code: "workers".to_owned(), text: "none".to_owned() });
         let text = |told: &Snapshot, now: &Snapshot| String::from_utf8(news(Some(told), now)).unwrap();
         assert!(
-            text(&snapshot(3, 1), &stuck).contains("event: waiting\ndata: {\"waiting_for\":{\"code\":\"workers\"}}")
+            text(&snapshot(3, 1), &stuck).contains("event: waiting\ndata: {\"waiting_for\":{\"code\":\"workers\",")
         );
         assert!(text(&stuck, &snapshot(3, 1)).contains("data: {\"waiting_for\":null}"));
     }

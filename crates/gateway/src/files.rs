@@ -15,7 +15,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use serde_json::{Value, json};
+use tenaz_api::{FileReceipt, FinishAnswer};
 use tenaz_cluster::{ChunkHeader, Control, Encoding};
 use tenaz_core::{ChunkDigest, FILE_SHIFT, Fact, TableId, UploadedFile};
 use tenaz_csv::Chunk;
@@ -42,7 +42,7 @@ pub(crate) async fn upload(
     Query(parameters): Query<BTreeMap<String, String>>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<FileReceipt>, Problem> {
     let job = app.open_job(&tenant, &id).await?;
     let table = job.table(&table)?;
     let ordinal = file.parse::<u32>().ok().filter(|file| (1..=MAX_FILE_ORDINAL).contains(file));
@@ -51,7 +51,7 @@ pub(crate) async fn upload(
     })?;
     let upload = Upload::new(&job, table, ordinal, parameters.get("name"), &headers)?;
     let file = upload.run(&app, &job, body).await?;
-    Ok(Json(json!({"file": ordinal, "chunks": file.chunks, "records": file.records, "bytes": file.bytes})))
+    Ok(Json(receipt(ordinal, file)))
 }
 
 /// `PUT /v1/jobs/{job}/tables/{table}/data`
@@ -62,18 +62,19 @@ pub(crate) async fn upload_table(
     Query(parameters): Query<BTreeMap<String, String>>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<FileReceipt>, Problem> {
     let job = app.open_job(&tenant, &id).await?;
     let table = job.table(&table)?;
     let upload = Upload::new(&job, table, 1, parameters.get("name"), &headers)?;
     let file = upload.run(&app, &job, body).await?;
-    let mut finished = finish_files(&app, &job, table, &[1]).await?;
-    if let Some(answer) = finished.as_object_mut() {
-        answer.insert("file".to_owned(), json!(1));
-        answer.insert("records".to_owned(), json!(file.records));
-        answer.insert("bytes".to_owned(), json!(file.bytes));
-    }
-    Ok(Json(finished))
+    let finished = finish_files(&app, &job, table, &[1]).await?;
+    let FinishAnswer { table, chunks, missing } = finished;
+    Ok(Json(FileReceipt { chunks, table: Some(table), missing: Some(missing), ..receipt(1, file) }))
+}
+
+fn receipt(ordinal: u32, file: UploadedFile) -> FileReceipt {
+    let UploadedFile { chunks, records, bytes } = file;
+    FileReceipt { file: ordinal, chunks, records, bytes, table: None, missing: None }
 }
 
 /// A file on its way.

@@ -6,8 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use tenaz_api::{Finish, FinishAnswer, Missing, Ranges, TableMissing};
 use tenaz_cluster::{ChunkHeader, Control, Encoding};
 use tenaz_core::{
     ChunkDigest, Classified, ClosedTable, End, FILE_SHIFT, Fact, FaultClass, JobFacts, Promise, RegistryEvent, TableId,
@@ -20,16 +19,6 @@ use crate::limits::MAX_FILE_ORDINAL;
 use crate::problem::{Code, Problem};
 use crate::publish::{Patience, deliver};
 
-/// What a table consists of.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Finish {
-    chunks: Option<u64>,
-    records: Option<u64>,
-    bytes: Option<u64>,
-    files: Option<Vec<u32>>,
-}
-
 /// `POST /v1/jobs/{job}/tables/{table}/finish`
 pub(crate) async fn finish(
     State(app): State<Shared>,
@@ -37,7 +26,7 @@ pub(crate) async fn finish(
     Path((id, table)): Path<(String, String)>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<FinishAnswer>, Problem> {
     let job = app.job(&tenant, &id).await?;
     tenant.check_owns(&job.card)?;
     let table = job.table(&table)?;
@@ -49,7 +38,12 @@ pub(crate) async fn finish(
 }
 
 /// A table complete with these whole files.
-pub(crate) async fn finish_files(app: &Shared, job: &Job, table: TableId, files: &[u32]) -> Result<Value, Problem> {
+pub(crate) async fn finish_files(
+    app: &Shared,
+    job: &Job,
+    table: TableId,
+    files: &[u32],
+) -> Result<FinishAnswer, Problem> {
     let closed = app.book.view(job.id(), |view| sum_of_files(&view.facts, table, files));
     let closed = closed.ok_or_else(|| gone(job.id()))??;
     close(app, job, table, closed).await
@@ -89,7 +83,7 @@ fn sum_of_files(facts: &JobFacts, table: TableId, files: &[u32]) -> Result<Close
     Ok(ClosedTable { chunks: Promise::runs(runs), records: Some(records), bytes })
 }
 
-async fn close(app: &Shared, job: &Job, table: TableId, asked: ClosedTable) -> Result<Value, Problem> {
+async fn close(app: &Shared, job: &Job, table: TableId, asked: ClosedTable) -> Result<FinishAnswer, Problem> {
     asked.chunks.check().map_err(|error| Problem::new(Code::TooLarge, error.to_string()))?;
     // A table without records still has one chunk, so that somebody tells the others that there are none.
     let is_empty = asked.chunks.is_empty();
@@ -115,7 +109,8 @@ async fn close(app: &Shared, job: &Job, table: TableId, asked: ClosedTable) -> R
     }
     let missing = app.book.view(job.id(), |view| view.facts.missing(table, None)).ok_or_else(|| gone(job.id()))?;
     let chunks = closed.chunks.len();
-    Ok(json!({"table": job.planned.table_name(table), "chunks": chunks, "missing": missing}))
+    let table = job.planned.table_name(table).to_owned();
+    Ok(FinishAnswer { table, chunks, missing: Ranges::new(missing) })
 }
 
 /// Whether the table is closed just so. Closed otherwise, or with chunks that are too many, it is a contradiction.
@@ -180,7 +175,7 @@ pub(crate) async fn missing(
     tenant: Tenant,
     Path(id): Path<String>,
     Query(parameters): Query<BTreeMap<String, String>>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Missing>, Problem> {
     let job = app.job(&tenant, &id).await?;
     tenant.check_owns(&job.card)?;
     app.touch(job.id());
@@ -193,11 +188,12 @@ pub(crate) async fn missing(
         let tables = job.planned.read_tables().map(|table| {
             let name = job.planned.table_name(table);
             let missing = view.facts.missing(table, totals.get(name).copied());
-            json!({"name": name, "closed": view.facts.closed(table).is_some(), "missing": missing})
+            let closed = view.facts.closed(table).is_some();
+            TableMissing { name: name.to_owned(), closed, missing: Ranges::new(missing) }
         });
-        tables.collect::<Vec<Value>>()
+        tables.collect::<Vec<TableMissing>>()
     });
-    Ok(Json(json!({"tables": tables.ok_or_else(|| gone(job.id()))?})))
+    Ok(Json(Missing { tables: tables.ok_or_else(|| gone(job.id()))? }))
 }
 
 /// How many chunks the client means to send: `chunks.<table>=N`, or `table=…&chunks=N`.

@@ -13,9 +13,11 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
+use crate::certificates::Certificates;
 use crate::job_time::end_late_jobs;
+use crate::observer::observe;
 use crate::routes::router;
-use crate::server::{Ending, serve};
+use crate::server::{Ending, Entrance, serve};
 use crate::status::count_jobs;
 use crate::tokens::Tokens;
 use crate::{Error, GatewaySettings};
@@ -27,6 +29,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Gateway {
     address: SocketAddr,
+    url: String,
     membership: Arc<Membership>,
     ending: Ending,
     connections: TaskTracker,
@@ -53,15 +56,28 @@ impl Gateway {
         let unheard = |source| Error::Listen { address: settings.listen, source };
         let listener = TcpListener::bind(settings.listen).await.map_err(unheard)?;
         let address = listener.local_addr().map_err(unheard)?;
-        let url = settings.url.clone().unwrap_or_else(|| format!("http://{address}"));
-        vitals.set_http(address);
+        let certificates = settings.tls.as_ref().map(Certificates::open).transpose()?.map(Arc::new);
+        let scheme = if certificates.is_some() { "https" } else { "http" };
+        let url = settings.url.clone().unwrap_or_else(|| format!("{scheme}://{address}"));
+        // Those who watch over it ask where it answers nobody else, if there is such a place: it is never full.
+        if vitals.http_addr().is_none() && certificates.is_none() {
+            vitals.set_http(address);
+        }
         vitals.set_url(url.clone());
         let reconnects = vitals.metrics().gateway().broker_reconnects.clone();
         link.count_reconnects(move |count| {
             reconnects.inc_by(count);
         });
         let book = Book::open(&link).await?;
-        let say_url = move |beat: &mut tenaz_cluster::Beat| beat.url = Some(url.clone());
+        let own_url = url.clone();
+        let told = Arc::clone(&vitals);
+        let say_url = move |beat: &mut tenaz_cluster::Beat| {
+            beat.url = Some(own_url.clone());
+            told.say(|name, life, pulse, up_ms| {
+                (beat.signs.name, beat.signs.life) = (name, life);
+                (beat.signs.pulse, beat.signs.up_ms) = (pulse, up_ms);
+            });
+        };
         let membership = Membership::join(&link, Role::Gateway, Membership::new_id()?, say_url);
         Janitor::start(&link, &book, &membership, settings.patience);
         let ending = Ending::default();
@@ -69,19 +85,29 @@ impl Gateway {
             let (tokens, closing) = (Arc::clone(tokens), ending.closing.clone());
             tokio::spawn(async move { tokens.watch(closing).await });
         }
+        if let Some(certificates) = &certificates {
+            let (certificates, closing) = (Arc::clone(certificates), ending.closing.clone());
+            tokio::spawn(async move { certificates.watch(closing).await });
+        }
         let member = Arc::clone(&membership);
         let app = Arc::new(App::new(link, book, member, tokens, &settings, Arc::clone(&vitals), ending.clone()));
         tokio::spawn(count_jobs(Arc::clone(&app)));
         tokio::spawn(end_late_jobs(Arc::clone(&app)));
+        tokio::spawn(observe(Arc::clone(&app)));
         let connections = TaskTracker::new();
         let limits = &settings.limits;
-        let serving =
-            serve(listener, router(app), limits.connections, limits.idle, ending.clone(), connections.clone());
+        let entrance = Entrance { router: router(app), certificates, idle: limits.idle, ending: ending.clone() };
+        let serving = serve(listener, entrance, limits.connections, connections.clone());
         // The pulse of the loop that accepts connections.
         let pulse = vitals.pulse();
         let serving = tokio::spawn(async move { pulse.during(serving).await });
         vitals.set_ready(true);
-        Ok(Self { address, membership, ending, connections, serving, vitals })
+        Ok(Self { address, url, membership, ending, connections, serving, vitals })
+    }
+
+    /// Under which URL clients reach it, unless the settings say another.
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// Where it listens.

@@ -1,15 +1,13 @@
 //! Jobs: create, list, look at, cancel, forget.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
-use serde::Deserialize;
-use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tenaz_api::{CreatedJob, EndedJob, Job as JobDocument, JobLine, JobList, JobState, NewJob, WorkloadChoice};
 use tenaz_cluster::limits::{MAX_MESSAGE_BYTES, MAX_SPEC_BYTES};
 use tenaz_cluster::{JobSpec, build_id, create_job, delete_job_objects};
 use tenaz_core::limits::MAX_PARTITIONS;
@@ -27,38 +25,8 @@ use crate::limits::{
 };
 use crate::plans::Planned;
 use crate::problem::{Code, Problem};
-use crate::state::{describe, end_name, summarize};
+use crate::state::{describe, summarize};
 use tenaz_words::unix_ms;
-
-/// A workload by name, or as text.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum WorkloadChoice {
-    Name(String),
-    Text {
-        file: Option<String>,
-        toml: String,
-        #[serde(default)]
-        sql: BTreeMap<String, String>,
-        now: Option<String>,
-    },
-}
-
-/// What a client asks for.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewJob {
-    workload: WorkloadChoice,
-    #[serde(default)]
-    queries: Vec<String>,
-    #[serde(default)]
-    strict: bool,
-    data_bytes: Option<u64>,
-    partitions: Option<u16>,
-    chunk_bytes: Option<u64>,
-    #[serde(default)]
-    files: Vec<FileEntry>,
-}
 
 /// `POST /v1/jobs`
 pub(crate) async fn create(
@@ -66,7 +34,7 @@ pub(crate) async fn create(
     tenant: Tenant,
     headers: HeaderMap,
     body: Body,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<CreatedJob>), Problem> {
     let id = job_id(&tenant, &headers)?;
     let asked: NewJob = receive_json(&app, &headers, body).await?;
     let data_bytes = asked.data_bytes.unwrap_or(0).max(asked.files.iter().map(|file| file.bytes).sum());
@@ -102,17 +70,16 @@ pub(crate) async fn create(
     Ok((status, Json(created(&id, &spec, &planned, state))))
 }
 
-fn created(id: &JobId, spec: &JobSpec, planned: &Planned, state: &'static str) -> Value {
-    let tables: Vec<&str> = planned.read_tables().map(|table| planned.table_name(table)).collect();
-    json!({
-        "job": id.as_str(),
-        "workload": planned.workload.name,
-        "state": state,
-        "partitions": spec.partitions,
-        "chunk_bytes": spec.chunk_bytes,
-        "tables": tables,
-        "queries": planned.describe_queries(),
-    })
+fn created(id: &JobId, spec: &JobSpec, planned: &Planned, state: JobState) -> CreatedJob {
+    CreatedJob {
+        job: id.as_str().to_owned(),
+        workload: planned.workload.name.clone(),
+        state,
+        partitions: spec.partitions,
+        chunk_bytes: spec.chunk_bytes,
+        tables: planned.read_tables().map(|table| planned.table_name(table).to_owned()).collect(),
+        queries: planned.describe_queries(),
+    }
 }
 
 /// The id of a job: the same for the same tenant and key at every gateway; without a key nobody else's.
@@ -196,8 +163,8 @@ fn workload_text(choice: WorkloadChoice) -> Result<WorkloadText, Problem> {
 }
 
 /// `GET /v1/jobs`
-pub(crate) async fn list(State(app): State<Shared>, tenant: Tenant) -> Json<Value> {
-    let mut jobs: Vec<(u64, Value)> = app
+pub(crate) async fn list(State(app): State<Shared>, tenant: Tenant) -> Json<JobList> {
+    let mut jobs: Vec<(u64, JobLine)> = app
         .book
         .each(|view| {
             let may_see = tenant.may_see(&view.card);
@@ -207,7 +174,7 @@ pub(crate) async fn list(State(app): State<Shared>, tenant: Tenant) -> Json<Valu
         .flatten()
         .collect();
     jobs.sort_by_key(|(created, _)| *created);
-    Json(json!({"jobs": jobs.into_iter().map(|(_, job)| job).collect::<Vec<_>>()}))
+    Json(JobList { jobs: jobs.into_iter().map(|(_, job)| job).collect() })
 }
 
 /// `GET /v1/jobs/{job}`
@@ -215,7 +182,7 @@ pub(crate) async fn state(
     State(app): State<Shared>,
     tenant: Tenant,
     Path(id): Path<String>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<JobDocument>, Problem> {
     let job = app.job(&tenant, &id).await?;
     app.touch(job.id());
     Ok(Json(describe(&app, &job).await?))
@@ -226,10 +193,10 @@ pub(crate) async fn cancel(
     State(app): State<Shared>,
     tenant: Tenant,
     Path(id): Path<String>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<EndedJob>), Problem> {
     let (card, _) = app.card(&tenant, &id).await?;
     match end_now(&app, &card).await? {
-        End::Cancelled => Ok((StatusCode::ACCEPTED, Json(json!({"job": id, "state": "cancelled"})))),
+        End::Cancelled => Ok((StatusCode::ACCEPTED, Json(EndedJob { job: id, state: JobState::Cancelled }))),
         end => Err(ended(&card.id, &end)),
     }
 }
@@ -239,7 +206,7 @@ pub(crate) async fn delete(
     State(app): State<Shared>,
     tenant: Tenant,
     Path(id): Path<String>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
+) -> Result<(StatusCode, Json<EndedJob>), Problem> {
     let (card, end) = app.card(&tenant, &id).await?;
     let end = match end {
         None => end_now(&app, &card).await?,
@@ -251,7 +218,7 @@ pub(crate) async fn delete(
             end
         }
     };
-    Ok((StatusCode::ACCEPTED, Json(json!({"job": id, "state": end_name(&end)}))))
+    Ok((StatusCode::ACCEPTED, Json(EndedJob { job: id, state: JobState::of_end(&end) })))
 }
 
 /// Cancels a job that is open, and says how it has ended.
@@ -267,6 +234,10 @@ async fn end_now(app: &Shared, card: &JobCard) -> Result<End, Problem> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
     use super::*;
 
     fn parse(text: &str) -> Result<JobSpec, Problem> {

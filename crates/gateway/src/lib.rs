@@ -7,7 +7,7 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | `server`, `timed_io` | connections, and the clients that never finish anything |
+//! | `server`, `strangers`, `timed_io`, `certificates` | connections, HTTPS, and the clients that never say or finish anything |
 //! | `routes` | the table of routes; `openapi.json` says the same |
 //! | `about`, `requests`, `status` | health, metrics, and what they count |
 //! | `jobs`, `admission`, `state` | creating, listing, watching, cancelling |
@@ -22,13 +22,15 @@ mod admission;
 mod app;
 mod auth;
 mod body;
+mod certificates;
 mod chunks;
+mod cluster;
 mod cutting;
 mod digests;
 mod encoding;
 mod error;
-mod error_record;
 mod events;
+mod file_stamp;
 mod files;
 mod finish;
 mod gateway;
@@ -36,6 +38,7 @@ mod job_time;
 mod jobs;
 pub mod limits;
 mod named_limits;
+mod observer;
 mod places;
 mod plans;
 mod problem;
@@ -50,15 +53,20 @@ mod routes;
 mod row_stream;
 mod server;
 mod settings;
+mod stages;
 mod state;
 mod status;
+mod strangers;
 mod stream;
 mod stuck;
+mod supervision;
 mod text;
 mod timed_io;
 mod token_guard;
 mod tokens;
 
+pub use certificates::TlsFiles;
 pub use error::Error;
 pub use gateway::Gateway;
 pub use settings::{GatewaySettings, Limits};
+pub use supervision::{Asked, Supervised, Supervisors};

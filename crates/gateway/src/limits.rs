@@ -30,6 +30,12 @@ pub const MAX_FILE_NAME_BYTES: usize = 1024;
 pub const MAX_TENANT_CHARS: usize = 64;
 /// Bytes of a tokens file.
 pub const MAX_TOKENS_BYTES: u64 = 1 << 20;
+/// Bytes of a file with certificates or a key.
+pub const MAX_CERTIFICATE_BYTES: u64 = 1 << 20;
+/// Time between two looks at the files of the certificate.
+pub const CERTIFICATES_LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A client that has not shown a token for so long is sent away.
+pub const STRANGER_PATIENCE: Duration = Duration::from_secs(10);
 /// The largest ordinal of a file that is sent whole.
 pub const MAX_FILE_ORDINAL: u32 = 65_535;
 /// Partitions chosen by size at most; a client may ask for more.

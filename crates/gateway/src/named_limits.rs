@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use serde_json::{Map, Value, json};
+use serde_json::Number;
+use tenaz_api::TenantLimits;
 use tenaz_words::parse_span;
 
 use crate::Limits;
@@ -63,27 +64,27 @@ impl Limits {
         set.ok_or_else(|| format!("{name}={text}: write {wanted}"))
     }
 
-    fn describe(mut self) -> Value {
+    fn describe(mut self) -> Vec<tenaz_api::NamedLimit> {
         let limits = self.named().map(|limit| {
             let value = match limit.value {
-                LimitValue::Count(count) => json!(count),
-                LimitValue::Bytes(bytes) => json!(bytes),
-                LimitValue::Time(time) => json!(time.as_secs_f64()),
+                LimitValue::Count(count) => Number::from(*count),
+                LimitValue::Bytes(bytes) => Number::from(*bytes),
+                LimitValue::Time(time) => Number::from_f64(time.as_secs_f64()).unwrap_or_else(|| 0.into()),
             };
-            json!({"name": limit.name, "of": limit.of, "value": value})
+            tenaz_api::NamedLimit { name: limit.name.to_owned(), of: limit.of.to_owned(), value }
         });
-        limits.into_iter().collect()
+        limits.into()
     }
 }
 
 /// `GET /v1/limits`: what holds here, and how much of it the tenant uses.
-pub(crate) async fn limits(State(app): State<Shared>, tenant: Tenant) -> Json<Value> {
+pub(crate) async fn limits(State(app): State<Shared>, tenant: Tenant) -> Json<TenantLimits> {
     let mine = app.book.each(|view| tenant.owns(&view.card).then_some(view.end.is_none()));
     let mine: Vec<bool> = mine.into_iter().flatten().collect();
-    let mut used = Map::new();
-    used.insert("jobs-per-tenant".to_owned(), json!(mine.len()));
-    used.insert("open-jobs-per-tenant".to_owned(), json!(mine.iter().filter(|open| **open).count()));
-    Json(json!({"tenant": tenant.name, "limits": app.limits.clone().describe(), "used": used}))
+    let open = mine.iter().filter(|open| **open).count();
+    let used = [("jobs-per-tenant", mine.len()), ("open-jobs-per-tenant", open)];
+    let used = used.into_iter().map(|(name, count)| (name.to_owned(), count as u64)).collect();
+    Json(TenantLimits { tenant: tenant.name, limits: app.limits.clone().describe(), used })
 }
 
 #[cfg(test)]
@@ -99,8 +100,8 @@ mod tests {
             let value = if name.ends_with("-time") { "7s" } else { "7" };
             limits.set(&format!("{name}={value}")).unwrap();
             let shown = limits.describe();
-            let shown = shown.as_array().unwrap().iter().find(|limit| limit["name"] == name).unwrap();
-            assert_eq!(shown["value"].as_f64(), Some(7.0), "{name}");
+            let shown = shown.iter().find(|limit| limit.name == name).unwrap();
+            assert_eq!(shown.value.as_f64(), Some(7.0), "{name}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
-use serde_json::{Value, json};
+use tenaz_api::{Column, PlannedQuestion};
 use tenaz_cluster::JobSpec;
 use tenaz_core::{QueryId, TableId, Topology};
 use tenaz_csv::Layout;
@@ -89,18 +89,20 @@ impl Planned {
     }
 
     /// The queries, for people and programs.
-    pub(crate) fn describe_queries(&self) -> Value {
-        let describe = |query: &PlannedQuery| {
-            json!({"name": query.name, "title": query.title, "ordered": query.ordered,
-                   "columns": describe_columns(&query.schema)})
+    pub(crate) fn describe_queries(&self) -> Vec<PlannedQuestion> {
+        let describe = |query: &PlannedQuery| PlannedQuestion {
+            name: query.name.clone(),
+            title: query.title.clone(),
+            ordered: query.ordered,
+            columns: columns(&query.schema),
         };
         self.plan.queries.iter().map(describe).collect()
     }
 }
 
 /// Names and types.
-pub(crate) fn describe_columns(schema: &Schema) -> Value {
-    let describe = |field: &Arc<Field>| json!({"name": field.name(), "type": type_name(field.data_type())});
+pub(crate) fn columns(schema: &Schema) -> Vec<Column> {
+    let describe = |field: &Arc<Field>| Column { name: field.name().clone(), kind: type_name(field.data_type()) };
     schema.fields().iter().map(describe).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 pub(crate) use tenaz_core::ProblemCode as Code;
 use tenaz_core::{Classified, FaultClass};
 
@@ -84,20 +84,18 @@ impl Problem {
         Self::new(Code::Internal, format!("{error}; this is a fault in tenaz"))
     }
 
-    fn document(&self) -> Value {
+    fn document(&self) -> tenaz_api::Problem {
         let name = self.code.name();
         let (status, title, _) = facts(self.code);
-        let mut document = Map::new();
-        document.insert("type".to_owned(), json!(format!("urn:tenaz:{name}")));
-        document.insert("title".to_owned(), json!(title));
-        document.insert("status".to_owned(), json!(status));
-        document.insert("detail".to_owned(), json!(self.detail));
-        document.insert("code".to_owned(), json!(name));
-        document.insert("class".to_owned(), json!(self.class));
-        self.extra.iter().for_each(|(name, value)| {
-            document.insert((*name).to_owned(), value.clone());
-        });
-        Value::Object(document)
+        tenaz_api::Problem {
+            kind: format!("urn:tenaz:{name}"),
+            title: title.to_owned(),
+            status,
+            detail: self.detail.clone(),
+            code: name.to_owned(),
+            class: Some(self.class),
+            extra: self.extra.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+        }
     }
 }
 
@@ -133,7 +131,8 @@ pub(crate) const PROBLEM_JSON: &str = "application/problem+json";
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (status_of(self.code), self.document().to_string()).into_response();
+        let document = serde_json::to_string(&self.document()).expect("a problem is plain data");
+        let mut response = (status_of(self.code), document).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(PROBLEM_JSON));
         if let Some(seconds) = facts(self.code).2 {
@@ -151,13 +150,15 @@ impl IntoResponse for Problem {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_problem_names_its_code_and_when_to_come_back() {
         let problem = Problem::new(Code::QueueFull, "wait").with("job", "00");
         assert_eq!(
-            problem.document(),
+            json!(problem.document()),
             json!({"type": "urn:tenaz:queue_full", "title": "The job's work queue is full", "status": 503,
                    "detail": "wait", "code": "queue_full", "class": "broker", "job": "00"})
         );

@@ -16,13 +16,13 @@ use tenaz_runtime::{Spool, reject_schema};
 
 use crate::app::{Job, Shared};
 use crate::auth::Tenant;
-use crate::error_record::ErrorRecord;
 use crate::problem::Problem;
 use crate::results::{keep_results, send_rows};
 use crate::results_log::{Follower, News, Wanted};
 use crate::row_stream::{RowStream, StreamFormat};
 use crate::stream::{self, Out};
 use crate::text::hex;
+use tenaz_api::ErrorRecord;
 
 /// `GET /v1/jobs/{job}/rejects`
 pub(crate) async fn rejects(

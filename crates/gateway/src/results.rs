@@ -1,6 +1,7 @@
 //! Streaming answers: rows while data is still being uploaded, then the end.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
@@ -8,18 +9,18 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use datafusion::arrow::record_batch::RecordBatch;
 use tenaz_cluster::ResultEnd;
-use tenaz_core::QueryId;
+use tenaz_core::{FailedQuery, QueryEnded, QueryId, QueryOutcome};
 use tenaz_runtime::cluster::ResultEvent;
 use tenaz_runtime::plain_schema;
 
 use crate::app::{FoundEnd, Job, Shared};
 use crate::auth::Tenant;
-use crate::error_record::ErrorRecord;
 use crate::limits::{STREAM_ROWS, TOUCH_EVERY};
 use crate::problem::{Code, Problem};
 use crate::results_log::{Follower, News, Wanted, is_done, read_end};
 use crate::row_stream::{RowStream, StreamFormat};
 use crate::stream::{self, Out};
+use tenaz_api::ErrorRecord;
 
 /// `GET /v1/jobs/{job}/results/{query}`
 pub(crate) async fn results(
@@ -66,10 +67,14 @@ async fn stream_answer(app: &Shared, job: &Job, query: QueryId, mut rows: RowStr
     };
     let last = match outcome {
         Ok(None) => return,
-        Ok(Some(end)) => match check(job, query, &end.end, rows.count()) {
+        Ok(Some(AnswerEnd::Job(end))) => match check(job, query, &end.end, rows.count()) {
             Ok((fingerprint, ordered)) => rows.end(fingerprint, ordered),
             Err(told) => rows.error(&told),
         },
+        Ok(Some(AnswerEnd::Question { fingerprint })) => {
+            let ordered = job.planned.plan.queries.get(usize::from(query.0)).is_some_and(|query| query.ordered);
+            rows.end(&fingerprint, ordered)
+        }
         Err(told) => rows.error(&told),
     };
     match last {
@@ -78,18 +83,31 @@ async fn stream_answer(app: &Shared, job: &Job, query: QueryId, mut rows: RowStr
     }
 }
 
-/// Sends rows as they become known. Ends with the results, or with nothing when the client is gone.
+/// What ends the rows of an answer.
+enum AnswerEnd {
+    /// The job is done.
+    Job(Arc<FoundEnd>),
+    /// The question is final, though its job may go on.
+    Question { fingerprint: String },
+}
+
+/// Sends rows as they become known. Ends with their end, or with nothing when the client is gone.
 async fn send_answer(
     app: &Shared,
     job: &Job,
     query: QueryId,
     rows: &mut RowStream,
     out: &Out,
-) -> Result<Option<Arc<FoundEnd>>, ErrorRecord> {
+) -> Result<Option<AnswerEnd>, ErrorRecord> {
     let mut follower = Follower::open(app, job, Wanted::Query(query)).await?;
+    let mut told: Option<QueryEnded> = None;
     loop {
-        match follower.next().await? {
-            News::End(end) => return Ok(Some(end)),
+        let Some(news) = next_before_end(app, job, query, &mut follower, &mut told, rows.count()).await? else {
+            let fingerprint = told.and_then(fingerprint_of).unwrap_or_default();
+            return Ok(Some(AnswerEnd::Question { fingerprint }));
+        };
+        match news {
+            News::End(end) => return Ok(Some(AnswerEnd::Job(end))),
             News::Event(ResultEvent::Rows(of, batch)) if of == query => {
                 if !send_rows(rows, &batch, out).await? {
                     return Ok(None);
@@ -97,6 +115,46 @@ async fn send_answer(
             }
             News::Event(_) => {}
         }
+    }
+}
+
+/// What comes next in the results log; nothing if the control log calls the question final and all its rows were sent. If more
+/// or fewer were sent (a broker that has lost messages), the results log has the last word.
+async fn next_before_end(
+    app: &Shared,
+    job: &Job,
+    query: QueryId,
+    follower: &mut Follower<'_>,
+    told: &mut Option<QueryEnded>,
+    sent: u64,
+) -> Result<Option<News>, ErrorRecord> {
+    let mut next = pin!(follower.next());
+    let mut end = pin!(app.book.wait(job.id(), |view| view.facts.query_end(query).cloned()));
+    loop {
+        match told.as_ref().map(|end| &end.outcome) {
+            Some(QueryOutcome::Answered { rows, .. }) if *rows == sent => return Ok(None),
+            Some(QueryOutcome::Failed { class, text }) => {
+                let name = job.planned.plan.queries[usize::from(query.0)].name.clone();
+                return Err(ErrorRecord::of_question(&FailedQuery { name, class: *class, text: text.clone() }));
+            }
+            Some(QueryOutcome::Answered { .. }) => return next.await.map(Some),
+            None => {}
+        }
+        tokio::select! {
+            biased;
+            news = &mut next => return news.map(Some),
+            found = &mut end => match found {
+                Some(found) => *told = Some(found),
+                None => return next.await.map(Some),
+            },
+        }
+    }
+}
+
+fn fingerprint_of(end: QueryEnded) -> Option<String> {
+    match end.outcome {
+        QueryOutcome::Answered { fingerprint, .. } => Some(fingerprint),
+        QueryOutcome::Failed { .. } => None,
     }
 }
 

@@ -12,8 +12,8 @@ use tenaz_rabbit::{Backoff, Offset, StreamReader};
 use tenaz_runtime::cluster::{ResultEvent, ResultsFold};
 
 use crate::app::{App, FoundEnd, Job};
-use crate::error_record::ErrorRecord;
 use crate::limits::{END_HINT_WAIT, RESULTS_PREFETCH};
+use tenaz_api::ErrorRecord;
 
 /// A reader of a job's results log.
 pub(crate) struct ResultsLog<'a> {

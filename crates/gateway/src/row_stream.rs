@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use tenaz_runtime::format::csv::CsvWriter;
 use tenaz_runtime::format::{Format, RowWriter};
 
-use crate::error_record::ErrorRecord;
-use crate::plans::describe_columns;
+use crate::plans::columns;
 use crate::problem::{Code, Problem};
+use tenaz_api::ErrorRecord;
 
 /// The formats of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl RowStream {
         let mut stream = Self { format, schema: SchemaRef::clone(schema), arrow: None, rows: 0 };
         let first = match format {
             StreamFormat::Ndjson => Vec::new(),
-            StreamFormat::Json => format!("{{\"columns\":{},\"rows\":[", describe_columns(schema)).into_bytes(),
+            StreamFormat::Json => format!("{{\"columns\":{},\"rows\":[", json!(columns(schema))).into_bytes(),
             StreamFormat::Csv => {
                 let mut writer = CsvWriter::new(Vec::new(), b',');
                 writer.begin(schema)?;

@@ -10,6 +10,8 @@ use tenaz_core::limits::MAX_PARTITIONS;
 use tenaz_vitals::Vitals;
 
 use crate::Error;
+use crate::certificates::{Certificates, TlsFiles};
+use crate::supervision::Supervisors;
 use crate::tokens::Tokens;
 
 /// How to run a gateway.
@@ -21,6 +23,8 @@ pub struct GatewaySettings {
     pub url: Option<String>,
     /// Who may use it: one `tenant:sha256-hex-of-token` per line. `None`: everybody on this machine is tenant `public`.
     pub tokens_file: Option<PathBuf>,
+    /// The certificate for HTTPS. `None`: plain HTTP.
+    pub tls: Option<TlsFiles>,
     /// How long jobs may stay without a sign of their client.
     pub patience: Patience,
     /// Bounds.
@@ -29,6 +33,8 @@ pub struct GatewaySettings {
     pub temp_dir: PathBuf,
     /// How it shows itself to supervisors; nobody watches it without.
     pub vitals: Option<Arc<Vitals>>,
+    /// The way to the cluster's supervisors, if it has any.
+    pub supervisors: Option<Arc<dyn Supervisors>>,
 }
 
 impl GatewaySettings {
@@ -38,15 +44,20 @@ impl GatewaySettings {
             listen,
             url: None,
             tokens_file: None,
+            tls: None,
             patience: Patience::default(),
             limits: Limits::default(),
             temp_dir: std::env::temp_dir(),
             vitals: None,
+            supervisors: None,
         }
     }
 
     /// Finds mistakes that need no broker to be found.
     pub fn check(&self) -> Result<(), Error> {
+        if let Some(files) = &self.tls {
+            Certificates::open(files)?;
+        }
         match &self.tokens_file {
             Some(path) => Tokens::open(path).map(drop),
             None if !self.listen.ip().is_loopback() => Err(Error::Unsafe(self.listen)),

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tenaz_api::JobState;
+
 use crate::app::{App, Shared};
 use crate::state::summarize;
 
@@ -29,8 +31,8 @@ pub(crate) fn count_jobs_now(app: &App) {
         let received = view.card.tables.iter().map(|&table| view.facts.uploaded(table).len()).sum::<u64>();
         (summarize(view), view.card.id.clone(), received)
     });
-    app.metrics.set_jobs(|state| jobs.iter().filter(|(of, _, _)| *of == state).count());
-    let open = jobs.iter().filter(|(state, _, _)| matches!(*state, "uploading" | "processing"));
+    app.metrics.set_jobs(|state| jobs.iter().filter(|(of, _, _)| of.as_str() == state).count());
+    let open = jobs.iter().filter(|(state, _, _)| matches!(state, JobState::Uploading | JobState::Processing));
     let waiting = open.map(|(_, job, received)| {
         let done = app.membership.progress(job).map_or(0, |progress| progress.chunks);
         received.saturating_sub(done)

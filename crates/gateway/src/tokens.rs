@@ -9,7 +9,6 @@
 //! The file is the truth: a token counts while the file that is there now has it. It is looked at for every request, and again and
 //! again for streams that are open. A file that is gone, empty or wrong has no tokens.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,6 +18,7 @@ use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
+use crate::file_stamp::{FileStamp, file_stamp};
 use crate::limits::{MAX_TENANT_CHARS, MAX_TOKENS_BYTES};
 
 /// Time between two looks at the file while streams are open.
@@ -64,12 +64,9 @@ pub(crate) struct Holder {
     pub(crate) scopes: Scopes,
 }
 
-/// Tells one content of the file from another: a file of the same size that was written in the same moment has another inode or time of change.
-type Stamp = Option<(u64, u64, i64, i64, i64)>;
-
 #[derive(Debug)]
 struct Known {
-    stamp: Stamp,
+    stamp: FileStamp,
     entries: Vec<Entry>,
 }
 
@@ -83,7 +80,7 @@ pub(crate) struct Tokens {
 impl Tokens {
     /// Reads the file.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
-        let known = Known { stamp: stamp(path), entries: read(path)? };
+        let known = Known { stamp: file_stamp(path), entries: read(path)? };
         Ok(Self { path: path.to_owned(), known: RwLock::new(known) })
     }
 
@@ -103,7 +100,7 @@ impl Tokens {
 
     /// Reads the file again if it has changed.
     fn refresh(&self) {
-        let now = stamp(&self.path);
+        let now = file_stamp(&self.path);
         if self.known.read().unwrap_or_else(PoisonError::into_inner).stamp == now {
             return;
         }
@@ -130,11 +127,6 @@ impl Tokens {
             }
         }
     }
-}
-
-fn stamp(path: &Path) -> Stamp {
-    let found = std::fs::metadata(path).ok()?;
-    Some((found.ino(), found.len(), found.mtime(), found.mtime_nsec(), found.ctime_nsec()))
 }
 
 /// Compares without telling by its duration where the difference is.

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::random::random_u64;
-
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
 
@@ -28,7 +26,7 @@ impl Backoff {
 
     /// The delay before the next attempt: between half of the current step and all of it.
     pub fn next_delay(&mut self) -> Duration {
-        let delay = jittered(step(self.attempts), random_u64());
+        let delay = jittered(step(self.attempts), fastrand::u64(..));
         self.attempts = self.attempts.saturating_add(1);
         delay
     }

@@ -10,7 +10,6 @@ use crate::{
     error::{Error, Result},
     handshake::Version,
     lapin_errors::lost,
-    random::shuffle,
     settings::BrokerSettings,
     sockets::{Channel, Dial, Opened, Sockets},
 };
@@ -49,7 +48,7 @@ impl Connection {
     pub async fn open(settings: &BrokerSettings, name: &str) -> Result<Connection> {
         let mut urls = settings.resolved_urls()?;
         let tls = OwnedTLSConfig { identity: None, cert_chain: settings.ca_text()? };
-        shuffle(&mut urls);
+        fastrand::shuffle(&mut urls);
         let mut failure = None;
         for url in urls {
             let dial = Dial { url, settings: settings.clone(), tls: tls.clone(), name: name.to_owned() };

@@ -29,7 +29,6 @@ mod message;
 pub mod node;
 mod publisher;
 mod publishing_task;
-mod random;
 mod settings;
 mod settle;
 mod sockets;

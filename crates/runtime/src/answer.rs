@@ -1,6 +1,7 @@
 //! The answer to a query: its rows in their one right order, counted and fingerprinted.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -28,6 +29,8 @@ pub struct Answer {
     pub rows: u64,
     /// SHA-256 of the answer as CSV: what `sha256sum` says of the file that `--format csv` writes.
     pub fingerprint: String,
+    /// When it became final, in milliseconds since 1970.
+    pub final_at_ms: u64,
     data: SpooledRows,
 }
 
@@ -68,6 +71,7 @@ impl Answer {
             schema,
             rows: count,
             fingerprint,
+            final_at_ms: now_ms(),
             data,
         })
     }
@@ -81,6 +85,12 @@ impl Answer {
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, Error>> + '_ {
         self.data.batches().map(|batch| Ok(renamed(&self.schema, &batch?)?))
     }
+}
+
+/// The time, for people.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The answer's columns without what only the planner cares about.

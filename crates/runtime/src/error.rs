@@ -100,6 +100,14 @@ pub enum Error {
     /// Planning or a task failed.
     #[error(transparent)]
     Engine(#[from] tenaz_engine::Error),
+    /// A stage needs more memory than its task may have in this process.
+    #[error("{error}")]
+    TooLittleMemory {
+        /// The stage.
+        stage: tenaz_core::StageId,
+        /// What was too much. It is no `source`: whoever shows errors with their sources would say the same twice.
+        error: tenaz_engine::Error,
+    },
     /// The parties of the protocol disagree: a fault of ours.
     #[error("{0}; this is a fault in tenaz")]
     Protocol(#[from] tenaz_core::Error),
@@ -169,7 +177,7 @@ impl Classified for Error {
             Self::Unreadable { source, .. } => FaultClass::of_system_error(source, FaultClass::Data),
             Self::File { source, .. } => source.class(),
             Self::Source { source, .. } => source.class(),
-            Self::Engine(error) => error.class(),
+            Self::Engine(error) | Self::TooLittleMemory { error, .. } => error.class(),
             Self::Cluster(error) => error.class(),
             Self::Vitals(error) => error.class(),
             // Whatever the protocol saw, in a running job it says "this is a fault in tenaz".

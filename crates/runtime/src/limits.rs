@@ -2,6 +2,10 @@
 
 /// Rows at rest in memory before they go to a temporary file, unless the user says otherwise.
 pub const DEFAULT_MEMORY_BYTES: usize = 256 << 20;
+/// Threads of a worker beyond its own, for tenants that would have none.
+pub const MAX_EXTRA_THREADS: usize = 8;
+/// Bytes of temporary files of a worker over all its jobs, unless its operator says otherwise.
+pub const DEFAULT_SPOOL_BYTES: u64 = 64 << 30;
 /// Bytes of an embedded job that a thread reads at a time: they stay in the cache of its core.
 pub const MAX_BLOCK_BYTES: usize = 512 << 10;
 /// The same, however small chunks shall be: what is left of a block is copied to the next.
@@ -44,3 +48,7 @@ pub(crate) const WAITING_CHUNKS: usize = 2;
 
 /// Blocks of a streamed file that are unpacked before somebody takes them.
 pub(crate) const BLOCKS_AHEAD: usize = 4;
+/// How long it may take to write down that a job is going to be planned, before this worker stands back.
+pub(crate) const PLAN_NOTE: std::time::Duration = std::time::Duration::from_secs(30);
+/// How long heartbeats are listened for before a plan is said to have killed workers: several of them.
+pub(crate) const PLAN_LISTEN: std::time::Duration = std::time::Duration::from_secs(3);

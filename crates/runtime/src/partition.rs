@@ -14,7 +14,7 @@ use tenaz_core::{
 use tenaz_engine::{EdgeInput, JobPlan, MemoryEdge, compact, run_inner};
 
 use crate::Error;
-use crate::job_rows::{QuestionFaults, Resources};
+use crate::job_rows::{Resources, is_left_to_the_task};
 use crate::limits::{EARLY_MERGE_ROWS, MANY_ROWS, MERGE_ROWS};
 use crate::spool::{Budget, Spool, SpooledRows};
 
@@ -36,7 +36,6 @@ pub(crate) struct PartitionRows {
     budget: Arc<Budget>,
     /// Whether somebody looks at rows that are certain before all have come.
     show_early: bool,
-    faults: QuestionFaults,
 }
 
 /// What makes outputs: the chunks of a table, or the tasks of a stage.
@@ -104,7 +103,6 @@ impl PartitionRows {
             failed: FailedStages::default(),
             budget: Arc::clone(&resources.budget),
             show_early: resources.show_early,
-            faults: resources.question_faults,
         }
     }
 
@@ -137,13 +135,15 @@ impl PartitionRows {
             let begin = || Arriving::new(plan, edge, Arc::clone(budget), early_is_seen);
             let arriving = self.edges.entry(edge).or_insert_with(begin);
             arriving.spool.push(source, batch)?;
-            let merged = arriving.merge_if_due(plan, edge, source, env, self.faults)?;
+            let merged = arriving.merge_if_due(plan, edge, source, env)?;
             if let (Some(stage), Some(merged)) = (arriving.early, merged) {
                 let rows: Arc<dyn EdgeInput> = Arc::new(MemoryEdge(merged));
                 let inputs = BTreeMap::from([(edge, rows)]);
-                let mut output = run_inner(plan, stage, self.partition, self.partitions, inputs, env)?;
+                let output = run_inner(plan, stage, self.partition, self.partitions, inputs, env)?;
                 // If it fails for good, the task that has all rows says so.
-                self.faults.of_output(source, &mut output)?;
+                if let Some((_, error)) = output.failures.into_iter().find(|(_, error)| !is_left_to_the_task(error)) {
+                    return Err(error.into());
+                }
                 early.extend(output.results);
             }
         }
@@ -211,7 +211,6 @@ impl Arriving {
         edge: StageId,
         source: Source,
         env: &Arc<RuntimeEnv>,
-        faults: QuestionFaults,
     ) -> Result<Option<Vec<RecordBatch>>, Error> {
         let Merge::At(due) = self.merge else { return Ok(None) };
         if self.spool.rows() < due {
@@ -224,7 +223,7 @@ impl Arriving {
         let before = self.spool.rows();
         let batches = self.spool.take_memory();
         let merged = match compact(plan, edge, batches.clone(), env) {
-            Err(error) if faults.has(&error) => {
+            Err(error) if is_left_to_the_task(&error) => {
                 self.merge = Merge::Never;
                 batches.into_iter().try_for_each(|batch| self.spool.push(source, batch))?;
                 return Ok(None);
@@ -273,7 +272,7 @@ mod tests {
             budget: Budget::new(1 << 20, std::env::temp_dir()),
             show_early: false,
             keep_answers: false,
-            question_faults: QuestionFaults { is_alone: true },
+            question_faults: crate::job_rows::QuestionFaults::of_lone_process(),
         };
         let mut rows = PartitionRows::new(topology, Partition(0), &resources);
         let env = Arc::new(RuntimeEnv::default());

@@ -23,13 +23,37 @@ pub struct Budget {
     limit: usize,
     used: AtomicUsize,
     spilled: AtomicU64,
+    /// Bytes that temporary files may have.
+    disk_limit: u64,
+    /// Bytes that they have.
+    on_disk: AtomicU64,
     dir: PathBuf,
 }
 
 impl Budget {
     /// A budget of `limit` bytes; what does not fit goes to unnamed files in `dir`.
     pub fn new(limit: usize, dir: PathBuf) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicUsize::new(0), spilled: AtomicU64::new(0), dir })
+        Self::with_disk_limit(limit, u64::MAX, dir)
+    }
+
+    /// The same with a bound on the bytes of the files.
+    pub fn with_disk_limit(limit: usize, disk_limit: u64, dir: PathBuf) -> Arc<Self> {
+        let (used, spilled, on_disk) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(Self { limit, used, spilled, disk_limit, on_disk, dir })
+    }
+
+    /// Asks for room on the disk.
+    fn take_disk(&self, bytes: u64) -> Result<(), Error> {
+        let taken = self.on_disk.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if taken <= self.disk_limit {
+            return Ok(());
+        }
+        self.on_disk.fetch_sub(bytes, Ordering::Relaxed);
+        let text = format!(
+            "the temporary files of this process have reached the limit --spool-limit of {} bytes",
+            self.disk_limit
+        );
+        Err(self.temporary(std::io::Error::new(std::io::ErrorKind::QuotaExceeded, text)))
     }
 
     /// Bytes written to temporary files so far.
@@ -64,7 +88,14 @@ enum Held {
 #[derive(Debug)]
 struct SpillFile {
     file: Mutex<File>,
-    dir: PathBuf,
+    bytes: AtomicU64,
+    budget: Arc<Budget>,
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        self.budget.on_disk.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+    }
 }
 
 impl Spool {
@@ -129,7 +160,11 @@ impl Spool {
             Some(file) => Arc::clone(file),
             None => {
                 let file = tempfile::tempfile_in(&self.budget.dir).map_err(|e| self.budget.temporary(e))?;
-                let file = Arc::new(SpillFile { file: Mutex::new(file), dir: self.budget.dir.clone() });
+                let file = Arc::new(SpillFile {
+                    file: Mutex::new(file),
+                    bytes: AtomicU64::new(0),
+                    budget: Arc::clone(&self.budget),
+                });
                 self.file = Some(Arc::clone(&file));
                 file
             }
@@ -146,6 +181,8 @@ impl Spool {
             writer.write(batch)?;
             writer.finish()?;
             drop(writer);
+            self.budget.take_disk(bytes.len() as u64)?;
+            file.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             let mut raw = file.file.lock().unwrap_or_else(PoisonError::into_inner);
             raw.write_all(&bytes).map_err(|e| self.budget.temporary(e))?;
             drop(raw);
@@ -211,7 +248,7 @@ impl SpillFile {
     fn read(&self, offset: u64) -> datafusion::error::Result<RecordBatch> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let context = |e: std::io::Error| {
-            let text = format!("cannot read a temporary file in {}: {e}", self.dir.display());
+            let text = format!("cannot read a temporary file in {}: {e}", self.budget.dir.display());
             DataFusionError::IoError(std::io::Error::new(e.kind(), text))
         };
         file.seek(SeekFrom::Start(offset)).map_err(context)?;
@@ -295,6 +332,21 @@ mod tests {
         let batches: Vec<RecordBatch> = input.batches().map(|batch| batch.unwrap()).collect();
         assert_eq!(batches[1], many(10_000), "every value and every null");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "temporary files have no names");
+    }
+
+    #[test]
+    fn the_disk_has_a_bound_over_all_spools_and_is_given_back() {
+        let budget = Budget::with_disk_limit(1, 1 << 20, std::env::temp_dir());
+        let fill = |spool: &mut Spool| (0..100).find_map(|number| spool.push(chunk(number), many(0)).err());
+        let (mut first, mut second) = (Spool::new(Arc::clone(&budget)), Spool::new(Arc::clone(&budget)));
+        let error = fill(&mut first).expect("a limit is reached");
+        assert!(error.to_string().contains("--spool-limit of 1048576"), "{error}");
+        assert!(second.push(chunk(0), many(0)).is_err(), "it is one bound for both");
+        assert!(budget.on_disk.load(Ordering::Relaxed) <= 1 << 20);
+        drop(first);
+        drop(second);
+        assert_eq!(budget.on_disk.load(Ordering::Relaxed), 0);
+        Spool::new(Arc::clone(&budget)).push(chunk(0), many(0)).unwrap();
     }
 
     #[test]

@@ -8,68 +8,36 @@ mod random;
 mod staged;
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 
 use random::case::Case;
 use random::judge::{Judgement, Kind, Opinions};
 use random::operations::{self, Operation};
 use random::rng::Rng;
 use random::runs::{Ours, Settings};
-use random::search::Search;
 use random::second_opinion::{self, SecondOpinion};
+use random::settings;
 use random::shrink::shrink;
 use random::sql_text::{Dialect, sql};
 use random::tables::{tables, type_of};
 use random::tree::{Expr, Join, On, Query, Relation, Select, Type};
 use random::value::Value;
 
-/// Queries of a plain `cargo test`.
-const QUERIES: u64 = 2_000;
-
-fn number(name: &str, otherwise: u64) -> u64 {
-    let value = std::env::var(name).ok();
-    value.map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} must be a number, not {text:?}")))
-}
-
 #[allow(clippy::print_stderr, reason = "what a long search has found so far is for whoever waits")]
 fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// A panic of a job is reported with its query, and its trace would bury the report. Threads of tests have names.
-fn silence_panics_of_jobs() {
-    let shows = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        if std::thread::current().name().is_some() {
-            shows(panic);
-        }
-    }));
-}
-
 #[test]
 fn random_sql_has_one_answer_and_it_is_that_of_the_others() {
-    silence_panics_of_jobs();
-    let python = second_opinion::python();
-    if python.is_none() {
+    settings::silence_panics_of_jobs();
+    let search = settings::search(say, settings::ENOUGH_FAILURES_OF_A_TEST);
+    if search.python.is_none() {
         say(
             "skipped: the second opinion on random SQL, because there is no DuckDB; scripts/second-opinion installs it",
         );
     }
-    let search = Search {
-        first_seed: number("TENAZ_RANDOM_SQL_SEED", 1),
-        queries: number("TENAZ_RANDOM_SQL_QUERIES", QUERIES),
-        jobs: number("TENAZ_RANDOM_SQL_JOBS", std::thread::available_parallelism().map_or(1, |n| n.get() as u64))
-            as usize,
-        enough: number("TENAZ_RANDOM_SQL_FAILURES", 3) as usize,
-        shrinks: number("TENAZ_RANDOM_SQL_SHRINK", 1) == 1,
-        unanswered: number("TENAZ_RANDOM_SQL_UNANSWERED", 0) == 1,
-        python,
-        says: say,
-        seen: Mutex::default(),
-    };
     let report = search.run();
-    let examples = number("TENAZ_RANDOM_SQL_EXAMPLES", 0) == 1;
-    say(&if examples { format!("{report:#}") } else { report.to_string() });
+    say(&settings::shown(&report));
     let failures: Vec<String> =
         report.failures.values().map(|failure| format!("{} times:\n{}", failure.count, failure.text)).collect();
     assert!(failures.is_empty(), "{} differences\n\n{}", failures.len(), failures.join("\n"));
@@ -179,6 +147,7 @@ fn a_planted_difference_is_found_and_made_smaller() {
     // For whom the smallest value is the largest: a mistake that only answers with rows show.
     static PLANTED: Operation = Operation {
         tenaz: "min({0}){f}",
+        direct: None,
         duck: Some("max({0}){f}"),
         takes: &[operations::Arg::Of(Type::Int)],
         gives: operations::Gives::Type(Type::Int),

@@ -20,6 +20,7 @@ use tenaz_core::{
 use tenaz_csv::Chunker;
 use tenaz_engine::{JobPlan, Workload};
 use tenaz_generate::{Dataset, generate};
+use tenaz_rabbit::Consumer;
 use tenaz_rabbit::node::{NodeOptions, PrivateNode};
 use tenaz_runtime::cluster::{Faults, ResultEvent, ResultsFold, Worker, WorkerSettings, encode, plan_digest};
 use tenaz_runtime::{DataSet, Options, Progress};
@@ -335,6 +336,36 @@ fn a_worker_that_cannot_work_leaves_its_jobs_to_others_and_says_why_if_there_are
         for worker in workers {
             worker.await.expect("the worker leaves");
         }
+        client.close().await;
+    });
+}
+
+/// A reader that ends while its session lives would let the job wait for ever, so the job ends and says what cannot be read.
+#[test]
+fn a_job_whose_queue_cannot_be_read_ends_and_names_it() {
+    let case = coffee();
+    with_node("locked", Vec::new(), async |node| {
+        let client = link(node, "client").await;
+        let book = Book::open(&client).await.expect("the book");
+        let job = job_id(0);
+        create(&client, &book, job.clone(), (&case.workload, &case.text, &case.plan), 3).await;
+        // Somebody else has the queue for himself alone.
+        let queue = client.names().chunks(&job, 0);
+        let session = client.session().await;
+        session.reading.delete_queue(&queue).await.expect("the queue is deleted");
+        let owner = Consumer::open_exclusive(&session.reading, &queue, None, 1).await.expect("an exclusive queue");
+        let stop = CancellationToken::new();
+        let worker = worker(link(node, "one").await, &stop);
+        match ended(&book, &job).await {
+            End::Failed { code, class, reason } => {
+                assert_eq!((code.as_str(), class), ("unreadable", FaultClass::Broker), "{reason}");
+                assert!(reason.as_str().contains("work queue 0 of the job cannot be read"), "{reason}");
+            }
+            other => panic!("{other:?}"),
+        }
+        drop(owner);
+        stop.cancel();
+        worker.await.expect("the worker leaves");
         client.close().await;
     });
 }

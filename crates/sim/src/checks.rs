@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tenaz_core::limits::STALL_MS;
-use tenaz_core::{End, Fact, Failure, JobId, JobWorker, Ledger, Promise, RegistryEvent, Route, Source, TableId};
+use tenaz_core::{End, Fact, Failure, JobId, JobWorker, Ledger, Promise, QueryId, RegistryEvent, Source, TableId};
 
 use crate::broker::{Broker, ControlEntry, Envelope, Job};
 use crate::faults::Fault;
@@ -15,6 +15,8 @@ use crate::store::LogState;
 pub(crate) struct Checks {
     /// The first rule that was broken.
     pub(crate) violation: Option<String>,
+    /// The queries of each job that were called final.
+    pub(crate) final_queries: Vec<BTreeSet<QueryId>>,
     /// How often each job was concluded.
     pub(crate) conclusions: Vec<u64>,
     /// How often a worker died of each job's poisoned task.
@@ -51,6 +53,7 @@ impl Checks {
     pub(crate) fn new(poison: Vec<Option<Source>>, idle_steps: u64) -> Self {
         let jobs = poison.len();
         Self {
+            final_queries: vec![BTreeSet::new(); jobs],
             conclusions: vec![0; jobs],
             poisoned: vec![0; jobs],
             poison,
@@ -159,34 +162,47 @@ impl Checks {
         }
     }
 
+    /// A query is called final: its answer is the oracle's, whatever is still missing of the job.
+    pub(crate) fn answered(&mut self, job: Job, query: QueryId, scenario: &Scenario, results: &LogState) {
+        self.final_queries[job].insert(query);
+        let found = scenario.answer_of(results, query);
+        // With a chunk in two versions either answer is right, and nothing in between.
+        let other = scenario.changed.as_ref().and_then(|changed| changed.answer.get(&query));
+        let right = scenario.answer.get(&query);
+        if Some(&found) != right && Some(&found) != other {
+            self.broken(format!("the final answer to query {} is {found:?}, but {right:?} is right", query.0));
+        }
+    }
+
     /// The answer is the oracle's, and every chunk is accounted for once.
     pub(crate) fn conclude(&mut self, job: Job, scenario: &Scenario, results: &LogState) {
         self.conclusions[job] += 1;
         if let Some(poison) = self.poison[job] {
             return self.broken(format!("a job concluded although {poison} can never be done"));
         }
-        let mut found: RightAnswer = scenario.answer.keys().map(|&query| (query, Ok(Vec::new()))).collect();
-        for (stage, row) in results.rows() {
-            if let Route::Results(query) = scenario.topology.stage(stage).route
-                && let Ok(rows) = found.entry(query).or_insert_with(|| Ok(Vec::new()))
-            {
-                rows.push(row);
-            }
-        }
-        found.values_mut().flatten().for_each(|rows| rows.sort());
-        // A failed query has no answer, whatever rows of it have come.
-        let failed = results.failed();
-        for (&query, answer) in &mut found {
-            if let Some(failure) = failed.of_query(&scenario.topology, query) {
-                *answer = Err(failure.stage);
-            }
-        }
+        let queries = scenario.answer.keys();
+        let found: RightAnswer = queries.map(|&query| (query, scenario.answer_of(results, query))).collect();
         // With a chunk in two versions either answer is right, and nothing in between.
         let is_other = scenario.changed.as_ref().is_some_and(|changed| found == changed.answer);
         if found != scenario.answer && !is_other {
             return self.broken(format!("the answer is {found:?}, but {:?} is right", scenario.answer));
         }
         self.account(scenario, results);
+        if !scenario.answer.keys().all(|query| self.final_queries[job].contains(query)) {
+            self.broken(format!("job {job} was concluded before all its queries were final"));
+        }
+    }
+
+    /// The same of a real engine's end: `judge` compares it with what is right, and is told whether the results log is whole.
+    pub(crate) fn conclude_real(&mut self, job: Job, judge: impl FnOnce(bool) -> Result<(), String>) {
+        self.conclusions[job] += 1;
+        if let Some(poison) = self.poison[job] {
+            return self.broken(format!("a job concluded although {poison} can never be done"));
+        }
+        let is_whole = !self.fired.contains(&Fault::PowerCut);
+        if let Err(wrong) = judge(is_whole) {
+            self.broken(format!("the answers of job {job} are wrong: {wrong}"));
+        }
     }
 
     fn account(&mut self, scenario: &Scenario, results: &LogState) {

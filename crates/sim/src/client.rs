@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use tenaz_core::TableId;
+use tenaz_core::{CreationWatch, TableId};
 
 use crate::broker::Job;
 use crate::gateway::{Answer, Ask, RequestId};
@@ -62,6 +62,8 @@ pub(crate) struct Client {
     lives: u64,
     /// How often a gateway did not know the job.
     not_found: u64,
+    /// Whether the creation of the job must be repeated.
+    creation: CreationWatch,
 }
 
 impl Client {
@@ -81,6 +83,7 @@ impl Client {
             files,
             lives: 1,
             not_found: 0,
+            creation: CreationWatch::default(),
         }
     }
 
@@ -232,9 +235,12 @@ impl Client {
     }
 
     /// Reads an answer.
-    pub(crate) fn hear(&mut self, setup: &JobSetup, now: u64, ask_every: u64, mutation: Mutation) {
+    pub(crate) fn hear(&mut self, setup: &JobSetup, (now, now_ms): (u64, u64), ask_every: u64, mutation: Mutation) {
         let Some((id, answer)) = self.answers.pop_front() else { return };
         let Some(UnderWay { ask, gateway }) = self.under_way.remove(&id) else { return };
+        if answer != Answer::BeingCreated && answer != Answer::Lost {
+            self.creation.ready();
+        }
         match (ask, answer) {
             (_, Answer::Ended) => self.is_over = true,
             (Ask::Cancel, Answer::Done) => self.wants_cancel = false,
@@ -249,6 +255,13 @@ impl Client {
                     Version::Second => drop(self.second.remove(&(table, number))),
                 }
                 self.known.ask_at = now;
+            }
+            (_, Answer::BeingCreated) => {
+                self.gateway += 1;
+                self.again(ask, setup);
+                if self.creation.unready(now_ms) && mutation != Mutation::NoRecreation {
+                    self.known.is_created = false;
+                }
             }
             (_, Answer::NotFound) => {
                 // A gateway may not have heard of the job yet; one that nobody knows any more is made again.

@@ -37,7 +37,7 @@ pub enum Fault {
     FullQueues(u64),
     /// For so many steps the broker takes nothing.
     Alarm(u64),
-    /// For so many steps the broker forgets to wake a worker's readers.
+    /// For so many steps the broker forgets to wake a worker's readers, unless they subscribe again.
     SilentStreams(usize, u64),
     /// One channel of a worker is gone, though its connection is not.
     LoseChannel(usize),

@@ -26,6 +26,8 @@ mutations! {
     NoDedup,
     /// Concludes with the first message of the results.
     ConcludeEarly,
+    /// Calls all queries final with the first message of the results.
+    AnswerEarly,
     /// Puts parts together that two workers have made differently.
     MixContents,
     /// Keeps the rows of a log that it was told to release.
@@ -206,10 +208,16 @@ mutations! {
     RefusedReceipt,
     /// The gateway says that a job is cancelled, and does nothing.
     CancelIgnored,
+    /// A client does not have its job created again that stays unfinished.
+    NoRecreation,
     /// Searches for what was lost as soon as the job looks idle.
     IdleForAMoment,
     /// Takes the late mention of a removed job for the job.
     LateMention,
     /// A client that goes on where another was killed sends nothing.
     ResumeSendsNothing,
+    /// Nobody writes again what a job asks when its control log has lost it.
+    SpecNotRestored,
+    /// A reader that the broker has forgotten to wake waits for ever.
+    NoResubscribe,
 }

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tenaz_core::limits::STALL_MS;
 use tenaz_core::{BuildId, Error, JobCard, JobId, Partition, Source, TableId, UpkeepPatience};
 
+use crate::engine::RealJob;
 use crate::faults::{Fault, Plan, random_plan};
 use crate::mutation::Mutation;
 use crate::rng::Rng;
@@ -22,12 +24,18 @@ pub struct Options {
     pub plan: Option<Plan>,
     /// Faults instead of those that the seed chooses; the jobs and everything else stay as the seed wants them.
     pub faults: Option<Plan>,
+    /// A job of a real engine, which is the only one.
+    pub real: Option<Arc<dyn RealJob>>,
     /// Two jobs, the first of which has a task that kills whoever runs it.
     pub beside_poison: bool,
     /// A mistake on purpose.
     pub mutation: Mutation,
     /// Whether the text of the trace is kept.
     pub keep_lines: bool,
+    /// Whether it is noted who takes part in each step.
+    pub keep_parties: bool,
+    /// Whether the run ends with a fault that strikes nobody.
+    pub until_miss: bool,
 }
 
 /// A job of a run.
@@ -95,6 +103,8 @@ pub(crate) struct Setup {
     pub(crate) mutation: Mutation,
     /// Whether the text of the trace is kept.
     pub(crate) keep_lines: bool,
+    /// Whether it is noted who takes part in each step.
+    pub(crate) keep_parties: bool,
 }
 
 /// Faults happen within so many steps: most jobs take fewer.
@@ -114,12 +124,17 @@ impl Setup {
         let mut rng = Rng::new(options.seed);
         let is_small = options.plan.is_some();
         let shape = options.shape.unwrap_or(SHAPES[rng.index(SHAPES.len())]);
-        let jobs = if (!is_small && rng.chance(25)) || options.beside_poison { 2 } else { 1 };
-        let jobs = (0..jobs).map(|job| {
-            let shape = if job == 0 { shape } else { SHAPES[rng.index(SHAPES.len())] };
-            JobSetup::new(shape, is_small, job as u64, options.beside_poison, &mut rng)
-        });
-        let jobs = jobs.collect::<Result<Vec<JobSetup>, Error>>()?;
+        let jobs = match &options.real {
+            Some(job) => vec![JobSetup::of_real(Arc::clone(job), &mut rng)],
+            None => {
+                let jobs = if (!is_small && rng.chance(25)) || options.beside_poison { 2 } else { 1 };
+                let jobs = (0..jobs).map(|job| {
+                    let shape = if job == 0 { shape } else { SHAPES[rng.index(SHAPES.len())] };
+                    JobSetup::new(shape, is_small, job as u64, options.beside_poison, &mut rng)
+                });
+                jobs.collect::<Result<Vec<JobSetup>, Error>>()?
+            }
+        };
         let workers = if is_small { 2 } else { rng.between(1, 4) as usize };
         let gateways = if is_small { 2 } else { rng.between(1, 2) as usize };
         let (prefetch, twice_percent) = (rng.between(1, 3) as usize, if rng.chance(30) { 20 } else { 0 });
@@ -135,7 +150,7 @@ impl Setup {
         let until_removed = !is_small && rng.chance(12);
         let until_trimmed = !is_small && rng.chance(20);
         let expires = leaves_clients || (!is_small && rng.chance(10));
-        let (seed, mutation, keep_lines) = (options.seed, options.mutation, options.keep_lines);
+        let Options { seed, mutation, keep_lines, keep_parties, .. } = *options;
         Ok(Self {
             seed,
             jobs,
@@ -158,6 +173,7 @@ impl Setup {
             plan,
             mutation,
             keep_lines,
+            keep_parties,
         })
     }
 
@@ -203,20 +219,33 @@ impl JobSetup {
         let tables = (0..scenario.topology.tables() as u16).map(TableId);
         let is_file = |_: &TableId| !is_small && !is_changed && rng.chance(20);
         let files = tables.clone().filter(is_file).collect();
-        let card = JobCard {
-            id: JobId::from_bytes((rng.next_u64() ^ number).to_be_bytes()),
-            tenant: "public".to_owned(),
-            workload: "simulated".to_owned(),
-            partitions: scenario.topology.partitions(),
-            waves: scenario.waves.len() as u16,
-            tables: tables.collect(),
-            spec_digest: String::new(),
-            build: BuildId::new("ours"),
-            plan_digest: String::new(),
-            created_ms: 0,
-        };
+        let card = card(&scenario, rng.next_u64() ^ number);
         let begins_at = if number == 0 { 0 } else { rng.below(300) };
         Ok(Self { card, scenario: Rc::new(scenario), poison, files, begins_at })
+    }
+
+    fn of_real(job: Arc<dyn RealJob>, rng: &mut Rng) -> Self {
+        let scenario = Scenario::of_real(job);
+        let card = card(&scenario, rng.next_u64());
+        let is_file = |_: &TableId| rng.chance(20);
+        let files = card.tables.iter().copied().filter(is_file).collect();
+        Self { card, scenario: Rc::new(scenario), poison: None, files, begins_at: 0 }
+    }
+}
+
+/// The entry of a job in the registry.
+fn card(scenario: &Scenario, id: u64) -> JobCard {
+    JobCard {
+        id: JobId::from_bytes(id.to_be_bytes()),
+        tenant: "public".to_owned(),
+        workload: "simulated".to_owned(),
+        partitions: scenario.topology.partitions(),
+        waves: scenario.waves.len() as u16,
+        tables: (0..scenario.topology.tables() as u16).map(TableId).collect(),
+        spec_digest: String::new(),
+        build: BuildId::new("ours"),
+        plan_digest: String::new(),
+        created_ms: 0,
     }
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tenaz_core::limits::STALL_MS;
 use tenaz_core::{
-    Announcement, BuildId, Chore, Clearance, ControlLog, End, Exposure, Isolation, JobId, JobSigns, LifeSign, MemberId,
-    Registry, RegistryEvent, Roster, Upkeep,
+    Announcement, BuildId, Chore, Clearance, ControlLog, CreationSigns, End, Exposure, Isolation, JobId, JobSigns,
+    LifeSign, MemberId, Registry, RegistryEvent, Roster, SpecWatch, StreamSilence, Upkeep,
 };
 
 use crate::broker::{Broker, ConnectionId, ControlEntry, Envelope, Job, PublishId};
@@ -43,9 +43,16 @@ pub(crate) struct BookedJob {
     at: u64,
     /// When its control log last said something.
     active_ms: u64,
+    /// Whether it was read what the job asks, and is still there. A later reading does not take the knowledge back.
+    spec: SpecWatch,
 }
 
 impl BookedJob {
+    /// Whether all that the job needs from its client has arrived.
+    fn is_uploaded(&self, setup: &JobSetup) -> bool {
+        self.spec.is_known() && self.control.facts.is_uploaded(setup.card.tables.iter().copied())
+    }
+
     /// When its control log last said something.
     pub(crate) fn active_ms(&self) -> u64 {
         self.active_ms
@@ -68,8 +75,10 @@ pub(crate) struct Process {
     pub(crate) paused_until: u64,
     /// Until when its heartbeats are heard only now and then.
     pub(crate) flaps_until: u64,
-    /// Until when the broker forgets to wake its readers.
+    /// Until when the broker forgets to wake its readers, unless they subscribe again.
     pub(crate) silent_until: u64,
+    /// When its readers subscribe again.
+    subscriptions: StreamSilence,
     /// What it has heard and not yet read.
     pub(crate) news: Vec<News>,
     /// The members it knows.
@@ -101,6 +110,7 @@ impl Process {
             paused_until: 0,
             flaps_until: 0,
             silent_until: 0,
+            subscriptions: StreamSilence::new(0),
             news: Vec::new(),
             roster: Roster::new(member),
             registry: Registry::default(),
@@ -143,6 +153,28 @@ impl Process {
     /// Whether the process knows the job as one that can be worked on.
     pub(crate) fn is_open(&self, id: &JobId) -> bool {
         self.registry.get(id).is_some_and(|entry| entry.end.is_none() && entry.prepared)
+    }
+
+    /// One of its readers was given a message.
+    pub(crate) fn was_read(&mut self, now_ms: u64) {
+        self.subscriptions.heard(now_ms);
+    }
+
+    /// Whether the process knows what the job asks, and can work on it or serve its client.
+    pub(crate) fn is_ready(&self, job: Job, id: &JobId) -> bool {
+        self.is_open(id) && self.jobs.get(&job).is_some_and(|booked| booked.spec.is_known())
+    }
+
+    /// What is known of a job that a client wants created.
+    pub(crate) fn creation_signs(&self, job: Job, id: &JobId) -> Option<CreationSigns> {
+        let (entry, booked) = (self.registry.get(id)?, self.jobs.get(&job));
+        Some(CreationSigns {
+            same_request: true,
+            ended: entry.end.is_some(),
+            prepared: entry.prepared,
+            caught_up: booked.is_some_and(|booked| booked.control.is_caught_up()),
+            has_spec: booked.is_some_and(|booked| booked.spec.is_known()),
+        })
     }
 
     /// Keeps something that was heard.
@@ -220,6 +252,7 @@ impl Surroundings<'_> {
         self.base.connection = Some(self.broker.connect());
         self.base.epoch += 1;
         self.base.gives_session_up = false;
+        self.base.subscriptions = StreamSilence::new(self.now_ms);
         self.base.roster.forgive(self.now);
         if self.mutation != Mutation::KeepRegistryOffset || self.base.epoch == 1 {
             let number = self.next_mark();
@@ -269,6 +302,15 @@ impl Surroundings<'_> {
         true
     }
 
+    /// Readers that have heard nothing for long subscribe again, and are woken from then on.
+    fn subscribe_again(&mut self) {
+        let is_due = self.now_ms >= self.base.subscriptions.due_ms();
+        if self.base.connection.is_some() && is_due && self.mutation != Mutation::NoResubscribe {
+            self.base.subscriptions.subscribed_again(self.now_ms);
+            self.base.silent_until = 0;
+        }
+    }
+
     fn read_control_anew(&mut self, job: Job) {
         let is_first = !self.base.jobs.contains_key(&job);
         if self.mutation == Mutation::KeepControlOffset && !is_first {
@@ -280,6 +322,7 @@ impl Surroundings<'_> {
             booked.control = ControlLog::default();
         }
         booked.control.begin_reading(mark);
+        booked.spec.begin_reading();
         (booked.at, booked.active_ms) = (0, now_ms);
         if self.mutation == Mutation::NoControlMark {
             // What was read before is forgotten, and whatever is read counts at once.
@@ -293,6 +336,7 @@ impl Surroundings<'_> {
         let at = self.base.registry_at.max(self.broker.registry().first());
         let Some((event, bytes)) = self.broker.registry().get(at).cloned() else { return };
         self.base.registry_at = at + 1;
+        self.base.was_read(self.now_ms);
         let is_ignored = self.mutation == Mutation::EndIgnored && matches!(event, RegistryEvent::Ended { .. });
         if let (Mutation::LateMention, RegistryEvent::Still { card, .. }) = (self.mutation, &event) {
             self.base.registry.apply(0, RegistryEvent::Created { card: card.clone() });
@@ -315,8 +359,20 @@ impl Surroundings<'_> {
         let Some(entry) = self.broker.control(job).get(booked.at as usize) else { return };
         let offset = booked.at;
         booked.at += 1;
+        self.base.subscriptions.heard(self.now_ms);
         match entry {
-            ControlEntry::Mark(mark) => booked.control.marked(*mark),
+            ControlEntry::Mark(mark) => {
+                let was_caught_up = booked.control.is_caught_up();
+                booked.control.marked(*mark);
+                let is_read_anew = !was_caught_up && booked.control.is_caught_up();
+                if is_read_anew && booked.spec.is_lost() && self.mutation != Mutation::SpecNotRestored {
+                    self.send(Envelope::Control(job, ControlEntry::Spec));
+                }
+            }
+            ControlEntry::Spec => {
+                booked.spec.read();
+                booked.active_ms = self.now_ms;
+            }
             ControlEntry::Fact(fact) => {
                 booked.active_ms = self.now_ms;
                 booked.control.take(offset, fact.clone());
@@ -345,6 +401,7 @@ impl Surroundings<'_> {
         if self.mutation != Mutation::NoTakeover {
             self.base.roster.expire(self.now, self.setup.silence);
         }
+        self.subscribe_again();
         let from_hand_over = self.mutation == Mutation::ConfirmClockEarly;
         let since = self.base.connection.and_then(|at| self.broker.unconfirmed_since(at, from_hand_over));
         let is_overdue = |since: u64| self.now.saturating_sub(since.max(self.blocked_until)) > self.confirm_steps();
@@ -381,12 +438,12 @@ impl Surroundings<'_> {
             let booked = self.base.jobs.get(&job);
             let elsewhere = self.base.roster.under_way(id);
             let under_way = elsewhere + own.get(id).copied().unwrap_or(0);
-            let is_uploaded = |booked: &BookedJob| booked.control.facts.is_uploaded(setup.card.tables.iter().copied());
             let turn = self.base.roster.everybody().chore_turn(self.base.member, id);
             Some(JobSigns {
                 job: id.clone(),
                 ended: entry.end.is_some() || mutation == Mutation::TrimOpenJobs,
-                uploaded: booked.is_some_and(is_uploaded) && mutation != Mutation::ExpireUploaded,
+                uploaded: booked.is_some_and(|booked| booked.is_uploaded(setup))
+                    && mutation != Mutation::ExpireUploaded,
                 heard_ms: booked.map_or(0, |booked| booked.active_ms).min(if mutation == Mutation::ExpireTouched {
                     0
                 } else {
@@ -394,7 +451,10 @@ impl Surroundings<'_> {
                 }),
                 under_way: if mutation == Mutation::ExpireUnacked { 0 } else { under_way },
                 progress: 0,
-                mention: due.get(id).copied().filter(|_| mutation != Mutation::NoMention),
+                mention: match due.get(id).copied() {
+                    Some(_) if mutation == Mutation::NoMention => None,
+                    mention => mention,
+                },
                 turn: if mutation == Mutation::MentionByAll { 0 } else { turn },
             })
         };
@@ -405,9 +465,8 @@ impl Surroundings<'_> {
         let Some(job) = self.setup.jobs.iter().position(|setup| setup.card.id == *chore.job()) else { return };
         match chore {
             Chore::Expire(id) => {
-                let tables = self.setup.jobs[job].card.tables.iter().copied();
                 let booked = self.base.jobs.get(&job);
-                let is_uploaded = booked.is_some_and(|booked| booked.control.facts.is_uploaded(tables));
+                let is_uploaded = booked.is_some_and(|booked| booked.is_uploaded(&self.setup.jobs[job]));
                 self.checks.expired(job, is_uploaded, self.now);
                 self.write_registry(RegistryEvent::Ended { id: id.clone(), end: End::Expired });
             }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use tenaz_core::{FailedStages, Header, Lineage, Source, StageId};
 
+use crate::engine::LogBytes;
+
 /// A row: as little as suffices to be grouped, joined and summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Row {
@@ -97,6 +99,20 @@ pub(crate) struct Message {
     pub(crate) records: Option<u64>,
     /// Stages whose rows would be here if they had not failed. In the first part.
     pub(crate) failed: FailedStages,
+    /// The message of a real engine: it carries all of that itself.
+    pub(crate) real: Option<LogBytes>,
+}
+
+impl Message {
+    /// A message of a real engine.
+    pub(crate) fn of_real(header: Header, real: LogBytes) -> Self {
+        Self { header, rows: Vec::new(), records: None, failed: FailedStages::default(), real: Some(real) }
+    }
+
+    /// Whether it only hints at rows that come again.
+    pub(crate) fn is_early(&self) -> bool {
+        self.real.as_ref().is_some_and(|real| real.is_early)
+    }
 }
 
 /// What a task has made.
@@ -124,6 +140,7 @@ pub(crate) fn cut(
             rows: slice(part),
             records: records.filter(|_| part == 0),
             failed: if part == 0 { failed.clone() } else { FailedStages::default() },
+            real: None,
         })
         .collect()
 }

@@ -6,6 +6,7 @@ use tenaz_core::{End, Error, Source};
 use crate::broker::MAX_TAIL;
 use crate::faults::{Fault, Plan};
 use crate::options::{JobSetup, Options, Setup, WorkerKind};
+use crate::parties::Parties;
 use crate::scenario::Shape;
 use crate::world::World;
 
@@ -51,6 +52,10 @@ pub struct Report {
     pub digest: u64,
     /// The trace, where it was asked for.
     pub lines: Vec<String>,
+    /// Whether it was ended by a fault that struck nobody.
+    pub missed: bool,
+    /// Who took part in each step, where that was asked for.
+    pub(crate) took_part: Vec<Parties>,
 }
 
 /// What else than answers a job may come to.
@@ -107,10 +112,13 @@ pub fn run(options: &Options) -> Result<Report, Error> {
     let mut faults = plan.iter().copied().peekable();
     let last_fault = last_fault(&setup);
     let mut world = World::new(setup);
-    let mut ended_at = None;
-    while world.checks().violation.is_none() {
+    let (mut ended_at, mut missed) = (None, false);
+    'steps: while world.checks().violation.is_none() {
         while let Some((_, fault)) = faults.next_if(|(step, _)| *step <= world.now()) {
-            world.strike(fault);
+            missed |= !world.strike(fault) && options.until_miss;
+            if missed {
+                break 'steps;
+            }
         }
         world.step();
         if world.checks().ended.iter().all(Option::is_some) {
@@ -127,6 +135,7 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         }
     }
     check_ends(&mut world, &allowed);
+    let took_part = world.take_parties();
     let (steps, ends, checks) = (world.now(), world.ends(), world.checks().clone());
     let trace = world.into_trace();
     Ok(Report {
@@ -146,6 +155,8 @@ pub fn run(options: &Options) -> Result<Report, Error> {
         until_removed,
         digest: trace.digest(),
         lines: trace.into_lines(),
+        missed,
+        took_part,
     })
 }
 
@@ -157,6 +168,8 @@ fn last_fault(setup: &Setup) -> u64 {
         Fault::LeaveClient(..) => false,
         // Slow is no excuse.
         Fault::SlowBroker(_) => false,
+        // Its readers subscribe again.
+        Fault::SilentStreams(..) => false,
         _ => true,
     };
     let end = |(step, fault): &(u64, Fault)| step + if is_waited_for(fault) { fault.duration() } else { 0 };

@@ -1,14 +1,17 @@
 //! What is asked of the simulated cluster: a shape of job, its data, and the answer that is right.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use tenaz_core::{
-    ChunkDigest, Error, FailedStages, FaultClass, Lineage, Log, Partition, QueryId, Route, Source, StageFailure,
-    StageId, StageShape, TableId, TaskSet, Topology, Wave,
+    ChunkDigest, Error, FailedStages, FaultClass, Lineage, Log, Partition, QueryId, QueryOutcome, Route, Source,
+    StageFailure, StageId, StageShape, TableId, TaskSet, Topology, Wave,
 };
 
+use crate::engine::RealJob;
 use crate::rng::Rng;
 use crate::rows::{Message, Op, Row, TaskRows, cut, partition_of};
+use crate::store::LogState;
 
 /// The kinds of job that are simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,9 +32,11 @@ pub enum Shape {
     TwoQueries,
     /// Three waves, each of which waits for the one before.
     Waves,
+    /// A job of a real engine ([`Options::real`](crate::Options::real)).
+    Real,
 }
 
-/// All shapes.
+/// All shapes of the simulator's own.
 pub const SHAPES: [Shape; 8] = [
     Shape::Aggregate,
     Shape::Dimension,
@@ -93,6 +98,7 @@ impl Shape {
                 (leaf(2), &[], &[2], hash, Op::Lookup),
                 (each, &[3], &[], results(0), Op::Sum),
             ],
+            Self::Real => Vec::new(),
         }
     }
 
@@ -101,6 +107,7 @@ impl Shape {
             Self::Aggregate | Self::Filter | Self::Chain | Self::TwoQueries => 1,
             Self::Dimension | Self::Join | Self::InnerBroadcast => 2,
             Self::Waves => 3,
+            Self::Real => 0,
         }
     }
 }
@@ -165,6 +172,7 @@ pub(crate) struct Scenario {
     pub(crate) changed: Option<ChangedChunk>,
     ops: Vec<Op>,
     rows_per_part: usize,
+    real: Option<Arc<dyn RealJob>>,
 }
 
 impl Scenario {
@@ -191,9 +199,31 @@ impl Scenario {
         let answer = BTreeMap::new();
         let intolerance = Intolerance::chosen(&topology, &tables);
         let mut scenario =
-            Self { shape, topology, waves, tables, answer, intolerance, changed: None, ops, rows_per_part };
+            Self { shape, topology, waves, tables, answer, intolerance, changed: None, ops, rows_per_part, real: None };
         scenario.answer = scenario.oracle();
         Ok(scenario)
+    }
+
+    /// A job of a real engine.
+    pub(crate) fn of_real(job: Arc<dyn RealJob>) -> Self {
+        let topology = job.topology();
+        Self {
+            shape: Shape::Real,
+            waves: topology.waves(),
+            topology,
+            tables: Vec::new(),
+            answer: BTreeMap::new(),
+            intolerance: None,
+            changed: None,
+            ops: Vec::new(),
+            rows_per_part: 1,
+            real: Some(job),
+        }
+    }
+
+    /// The job of a real engine, if it is one.
+    pub(crate) fn real(&self) -> Option<&Arc<dyn RealJob>> {
+        self.real.as_ref()
     }
 
     /// Lets one of the chunks have a second version, with as many records and other values.
@@ -212,6 +242,9 @@ impl Scenario {
 
     /// The digest of a chunk's bytes.
     pub(crate) fn digest(&self, source: Source, version: Version) -> ChunkDigest {
+        if let (Some(job), Source::Chunk { table, number }) = (&self.real, source) {
+            return job.tables()[usize::from(table.0)][number as usize].digest;
+        }
         ChunkDigest::of(format!("{source} {version:?}").as_bytes())
     }
 
@@ -255,14 +288,41 @@ impl Scenario {
         self.intolerance.is_some_and(|intolerance| intolerance.stage == stage && has(intolerance.key))
     }
 
+    /// The answer that these rows of the results log are; a query of which a stage has failed has none, whatever rows of it have
+    /// come.
+    pub(crate) fn answer_of(&self, results: &LogState, query: QueryId) -> Result<Vec<Row>, StageId> {
+        if let Some(failure) = results.failed().of_query(&self.topology, query) {
+            return Err(failure.stage);
+        }
+        let is_of_query = |stage: StageId| self.topology.stage(stage).route == Route::Results(query);
+        let mut rows: Vec<Row> = results.rows().filter(|(stage, _)| is_of_query(*stage)).map(|(_, row)| row).collect();
+        rows.sort();
+        Ok(rows)
+    }
+
+    /// The end of a query as it is told. The rows themselves are the fingerprint.
+    pub(crate) fn outcome(&self, results: &LogState, query: QueryId) -> QueryOutcome {
+        match self.answer_of(results, query) {
+            Ok(rows) => QueryOutcome::Answered { rows: rows.len() as u64, fingerprint: format!("{rows:?}") },
+            Err(stage) => {
+                let text = format!("stage {} has failed", stage.0);
+                QueryOutcome::Failed { class: FaultClass::Query, text: text.into() }
+            }
+        }
+    }
+
     /// The number of chunks of a table.
     pub(crate) fn chunks(&self, table: TableId) -> u64 {
-        self.tables[usize::from(table.0)].len() as u64
+        let real = self.real.as_ref().map(|job| job.tables()[usize::from(table.0)].len());
+        real.unwrap_or_else(|| self.tables[usize::from(table.0)].len()) as u64
     }
 
     /// The number of records of a table.
     pub(crate) fn records(&self, table: TableId) -> u64 {
-        self.tables[usize::from(table.0)].iter().map(|chunk| chunk.len() as u64).sum()
+        match &self.real {
+            Some(job) => job.tables()[usize::from(table.0)].iter().map(|chunk| chunk.records).sum(),
+            None => self.tables[usize::from(table.0)].iter().map(|chunk| chunk.len() as u64).sum(),
+        }
     }
 
     /// The wave of a table.

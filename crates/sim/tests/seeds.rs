@@ -56,8 +56,9 @@ fn three_thousand_seeds_break_no_rule() {
     assert!(reports.iter().map(|report| report.mentions).sum::<u64>() > 300, "jobs are written again");
 }
 
-/// Seeds beyond the three thousand that were broken once, each with the reason.
-const FOUND: [(u64, &str); 20] = [
+/// Seeds beyond the three thousand that were broken once, each with the reason. Whenever the model comes closer to the product, a
+/// seed stands for another run, so what was found by the earlier ones is kept as a mistake, too (`mistakes.rs`).
+const FOUND: [(u64, &str); 24] = [
     (45_975, "a worker waited for ever for an answer that had gone with its connection"),
     (41_479, "a living worker was believed gone for good, which nobody but itself can say"),
     (67_448, "the same"),
@@ -78,6 +79,10 @@ const FOUND: [(u64, &str); 20] = [
     (174_148, "the same"),
     (183_865, "the same"),
     (152_909, "a worker that was stopped wrote a job again that was removed meanwhile"),
+    (79_389, "a power cut took the end of a creation, all who knew it died, and the client did not ask for it again"),
+    (103_933, "the same"),
+    (108_394, "the same"),
+    (126_932, "the same"),
 ];
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde::Serialize;
+use serde_json::json;
 use tenaz_core::{ChaosAction, ChaosPlan, ChaosSettings, Incarnation, ProcessName, ProcessRole, ProcessState, Strike};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -85,6 +86,17 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<ChaosSummary, Error> {
     let plan = ChaosPlan::new(chaos.seed, chaos.settings.clone())?;
+    // The cluster's own account tells strikes from other deaths.
+    let mut sink = |record: &StrikeRecord| {
+        if record.hit {
+            let because = format!("tenaz chaos, seed {}, strike {}: {}", record.seed, record.number, record.outcome);
+            let StrikeRecord { action, name, incarnation, pid, .. } = record;
+            let fields =
+                json!({"action": action, "name": name, "incarnation": incarnation, "pid": pid, "because": because});
+            home.event("struck", fields);
+        }
+        sink(record);
+    };
     let mut run = Run {
         home,
         chaos,

@@ -10,7 +10,9 @@ use std::process::{Child, Command, Stdio};
 
 use tenaz_core::{Incarnation, ProcessRole};
 
+use crate::broker_users::{self, BrokerRole};
 use crate::config::{Config, ProcessSpec};
+use crate::error::Error;
 use crate::home::Home;
 use tenaz_words::show_span;
 
@@ -34,6 +36,8 @@ pub const HEARTBEAT_EVERY: &str = "TENAZ_HEARTBEAT_EVERY";
 pub const HTTP: &str = "TENAZ_HTTP";
 /// Where the broker is. Not an option: every user of the machine can read command lines, and this has a password.
 pub const BROKER: &str = "TENAZ_BROKER";
+/// Who may log in at a private broker. Not an option, for the same reason.
+pub const BROKER_USERS: &str = "TENAZ_BROKER_USERS";
 /// Names another program to run than this one, for tests.
 pub const PROGRAM: &str = "TENAZ_PROGRAM";
 
@@ -57,7 +61,16 @@ impl std::fmt::Debug for ProcessCommand {
 
 impl ProcessCommand {
     /// The command of a process in one of its lives. `program`: see [`program`].
-    pub fn new(program: PathBuf, home: &Home, config: &Config, spec: &ProcessSpec, incarnation: Incarnation) -> Self {
+    ///
+    /// # Errors
+    /// The cluster's key cannot be read, or the one that the process gets cannot be written.
+    pub fn new(
+        program: PathBuf,
+        home: &Home,
+        config: &Config,
+        spec: &ProcessSpec,
+        incarnation: Incarnation,
+    ) -> Result<Self, Error> {
         let mut environment: Vec<(&'static str, OsString)> = vec![
             (CLUSTER_ID, home.id().as_str().into()),
             (NAME, spec.name.as_str().into()),
@@ -68,18 +81,21 @@ impl ProcessCommand {
         if spec.role != ProcessRole::Supervisor {
             environment.extend([
                 (SUPERVISORS, supervisors(config).into()),
-                (KEY_FILE, home.key_path(config).into()),
+                (KEY_FILE, home.heartbeat_key_file(config)?.into()),
                 (HEARTBEAT_EVERY, show_span(config.supervision.heartbeat_every).into()),
             ]);
         }
-        // A gateway answers questions about itself where it serves clients.
-        if let Some(machine) = config.machine(&spec.machine).filter(|_| spec.role != ProcessRole::Gateway) {
+        // A gateway, too, answers the supervisors where no client can take their place.
+        if let Some(machine) = config.machine(&spec.machine) {
             environment.push((HTTP, SocketAddr::new(machine.address, 0).to_string().into()));
         }
-        if matches!(spec.role, ProcessRole::Worker | ProcessRole::Gateway) {
-            environment.push((BROKER, config.broker_url().into()));
+        match spec.role {
+            ProcessRole::Worker => environment.push((BROKER, home.broker_url(config, BrokerRole::Worker)?.into())),
+            ProcessRole::Gateway => environment.push((BROKER, home.broker_url(config, BrokerRole::Gateway)?.into())),
+            ProcessRole::Broker => environment.push((BROKER_USERS, broker_users::told(&home.key(config)?).into())),
+            ProcessRole::Supervisor => {}
         }
-        Self { program, arguments: arguments(home, config, spec), environment }
+        Ok(Self { program, arguments: arguments(home, config, spec), environment })
     }
 
     /// Starts it in a session of its own, with everything it says going into `log`. It outlives us.
@@ -88,7 +104,10 @@ impl ProcessCommand {
         command.args(&self.arguments).current_dir(home.dir()).stdin(Stdio::null());
         command.stdout(log.try_clone()?).stderr(log);
         // What we were told about the broker is ours, not that of a process that needs none.
-        command.env_remove(BROKER).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+            .env_remove(BROKER)
+            .env_remove(BROKER_USERS)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)));
         // SAFETY: between fork and exec only async-signal-safe calls are allowed. The closure makes one plain system call
         // and neither allocates nor locks: an `io::Error` from a code has no heap part.
         unsafe { command.pre_exec(|| rustix::process::setsid().map(drop).map_err(io::Error::from)) };
@@ -113,6 +132,7 @@ fn arguments(home: &Home, config: &Config, spec: &ProcessSpec) -> Vec<OsString> 
         ProcessRole::Broker => {
             add("--dir", home.broker_dir().into());
             add("--port", spec.listen.map_or(0, |listen| listen.port()).to_string().into());
+            add("--prefix", config.prefix.clone().into());
         }
         ProcessRole::Worker => add("--prefix", config.prefix.clone().into()),
         ProcessRole::Gateway => {

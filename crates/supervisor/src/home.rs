@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tenaz_core::{Ending, Incarnation, ProcessName, ProcessRole};
 use tenaz_vitals::{ClusterId, Key};
 
+use crate::broker_users::BrokerRole;
 use crate::census::{self, Member};
 use crate::config::Config;
 use crate::error::Error;
@@ -79,7 +80,7 @@ impl Home {
             read_id(&id_file)?
         } else {
             // A directory that was set up by hand, with a description and a key.
-            ClusterId::of(&Key::read(&found.join(Config::read(&file)?.key_file))?)
+            ClusterId::of(&Key::read(&found.join(Config::read(&file)?.key_file))?.for_heartbeats())
         };
         for part in ["run", "logs"] {
             let part = found.join(part);
@@ -145,7 +146,7 @@ impl Home {
         let text = std::fs::read(file).map_err(Error::file("read", file))?;
         let own_key = self.key_path(config);
         if key.exists() {
-            let id = ClusterId::of(&Key::read(key)?);
+            let id = ClusterId::of(&Key::read(key)?.for_heartbeats());
             if std::fs::canonicalize(key).ok() != std::fs::canonicalize(&own_key).ok() {
                 let secret = std::fs::read(key).map_err(Error::file("read", key))?;
                 write_whole(&own_key, &secret)?;
@@ -173,9 +174,39 @@ impl Home {
         Ok(Key::read(&self.key_path(config))?)
     }
 
+    /// The file with the key of heartbeats, which is all that a worker or a gateway gets: no order can be sealed with it.
+    ///
+    /// # Errors
+    /// The cluster's key cannot be read, or the file cannot be written.
+    pub fn heartbeat_key_file(&self, config: &Config) -> Result<PathBuf, Error> {
+        let (key, path) = (self.key(config)?.for_heartbeats(), self.dir.join("run").join("heartbeat-key"));
+        let known = Key::read(&path).is_ok_and(|known| known == key);
+        if !known {
+            key.write(&path)?;
+        }
+        Ok(path)
+    }
+
+    /// Where a process of this role finds the broker, with its password.
+    ///
+    /// # Errors
+    /// The cluster's key cannot be read, of which the passwords of a private node are made.
+    pub fn broker_url(&self, config: &Config, role: BrokerRole) -> Result<String, Error> {
+        match (&config.broker, &config.broker_node) {
+            (Some(broker), _) => Ok(broker.url().to_owned()),
+            (None, Some(node)) => Ok(role.url(node.port, &self.key(config)?)),
+            (None, None) => Ok(String::new()),
+        }
+    }
+
     /// Where a private RabbitMQ node keeps its data.
     pub fn broker_dir(&self) -> PathBuf {
         self.dir.join("broker")
+    }
+
+    /// Where all processes write.
+    pub(crate) fn logs_dir(&self) -> PathBuf {
+        self.dir.join("logs")
     }
 
     /// Where a process writes.

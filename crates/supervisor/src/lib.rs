@@ -7,6 +7,7 @@
 //! This crate never signals a process that does not carry this cluster's mark.
 
 pub mod backend;
+mod broker_users;
 pub mod census;
 pub mod chaos;
 pub mod command;
@@ -29,6 +30,7 @@ mod supervisor;
 #[allow(clippy::unwrap_used)]
 mod testing;
 
+pub use broker_users::BrokerRole;
 pub use config::{Config, ConfigError};
 pub use error::Error;
 pub use executor::Executor;

@@ -29,7 +29,9 @@ pub const MARK_PAUSE: Duration = Duration::from_millis(2);
 /// How often someone who waits for a lock looks again.
 pub const LOCK_POLL: Duration = Duration::from_millis(2);
 
-/// A log file of this size is put aside when its process starts again.
+/// Time between two looks at how large the logs of this machine are.
+pub const LOGS_LOOK_EVERY: Duration = Duration::from_secs(5);
+/// A log file of this size is put aside.
 pub const MAX_LOG_BYTES: u64 = 16 << 20;
 /// How much of the end of a log is looked through for the last lines.
 pub const LOG_TAIL_BYTES: u64 = 64 << 10;

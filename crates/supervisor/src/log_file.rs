@@ -9,6 +9,7 @@ use tenaz_core::{Incarnation, ProcessName};
 
 use crate::error::Error;
 use crate::limits::{LOG_TAIL_BYTES, MAX_LINE_CHARS, MAX_LOG_BYTES};
+use crate::lock::FileLock;
 use tenaz_words::{rfc3339, unix_ms};
 
 /// Opens the file for another life. A large one is put aside first; the one put aside before it is lost.
@@ -22,6 +23,42 @@ pub(crate) fn open(path: &Path, name: &ProcessName, incarnation: Incarnation) ->
     let head = format!("{}{}\n", headline(name, incarnation), rfc3339(unix_ms()));
     file.write_all(head.as_bytes()).map_err(Error::file("write", path))?;
     Ok(file)
+}
+
+/// Puts aside what a running process has written, once it is large: into a copy, because the process has the file open and goes on
+/// in it. What it writes between the copy and the cut, far less than a millisecond, is lost. Of several supervisors one does it.
+pub(crate) fn rotate(path: &Path, limit: u64) -> Result<bool, Error> {
+    let is_large = || std::fs::metadata(path).is_ok_and(|found| found.len() >= limit);
+    if !is_large() {
+        return Ok(false);
+    }
+    let Some(_lock) = FileLock::attempt(&path.with_extension("log.lock"))? else { return Ok(false) };
+    // Another supervisor may have been faster.
+    if !is_large() {
+        return Ok(false);
+    }
+    let (fresh, aside) = (path.with_extension("log.new"), path.with_extension("log.1"));
+    let mut copy = OpenOptions::new();
+    let mut copy =
+        copy.write(true).create(true).truncate(true).mode(0o600).open(&fresh).map_err(Error::file("write", &fresh))?;
+    let mut log = OpenOptions::new().read(true).write(true).open(path).map_err(Error::file("open", path))?;
+    let length = log.metadata().map_err(Error::file("read", path))?.len();
+    // Of a log that grew faster than it was looked at the end is kept.
+    log.seek(SeekFrom::Start(length.saturating_sub(2 * limit))).map_err(Error::file("read", path))?;
+    std::io::copy(&mut log, &mut copy).map_err(Error::file("put aside", path))?;
+    log.set_len(0).map_err(Error::file("cut", path))?;
+    std::fs::rename(&fresh, &aside).map_err(Error::file("put aside", path))?;
+    Ok(true)
+}
+
+/// Puts aside all logs of a directory that are large.
+pub(crate) fn rotate_all(dir: &Path) {
+    let logs = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    for log in logs.filter(|path| path.extension().is_some_and(|extension| extension == "log")) {
+        if let Err(error) = rotate(&log, MAX_LOG_BYTES) {
+            tracing::warn!(%error, "a log grows on");
+        }
+    }
 }
 
 fn headline(name: &ProcessName, incarnation: Incarnation) -> String {
@@ -65,6 +102,33 @@ mod tests {
         assert!(last_lines(&path, &name, 5).is_empty());
         writeln!(file, "a\n{}\nc\u{e9}", "b".repeat(2000)).unwrap();
         assert_eq!(last_lines(&path, &name, 2), ["b".repeat(MAX_LINE_CHARS), "c\u{e9}".to_owned()]);
+    }
+
+    #[test]
+    fn a_log_that_grows_is_put_aside_while_its_process_writes_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("worker-1.log");
+        let name: ProcessName = "worker-1".parse().unwrap();
+        let mut writer = open(&path, &name, Incarnation(1)).unwrap();
+        writeln!(writer, "{}", "x".repeat(1000)).unwrap();
+        assert!(!rotate(&path, 4096).unwrap());
+        for _ in 0..100 {
+            writeln!(writer, "{}", "y".repeat(1000)).unwrap();
+        }
+        assert!(rotate(&path, 4096).unwrap());
+        writeln!(writer, "after").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "after\n", "no hole before it");
+        assert_eq!(last_lines(&path, &name, 5), ["after"]);
+        let aside = std::fs::metadata(dir.path().join("worker-1.log.1")).unwrap().len();
+        assert_eq!(aside, 2 * 4096);
+        // Two lives of a log that is written without end never have more than a bound.
+        for _ in 0..50 {
+            writeln!(writer, "{}", "z".repeat(1000)).unwrap();
+            rotate(&path, 4096).unwrap();
+            let all: u64 =
+                std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+            assert!(all < 4 * 4096, "{all}");
+        }
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Supervisor {
         let Some(_identity) = taken else { return Err(Error::RunsAlready { name: me.name() }) };
 
         let metrics = vitals.as_ref().map(|vitals| vitals.metrics().supervisor()).unwrap_or_default();
-        let listener = HeartbeatListener::bind(me.listen, key.clone(), cluster.clone()).await?;
+        let listener = HeartbeatListener::bind(me.listen, key.for_heartbeats(), cluster.clone()).await?;
         let listener = listener.counting_into(&metrics);
         let refusals = Arc::new(PeerRefusals::counting_into(metrics.clone()));
         let others = config.supervisors.iter().filter(|other| other.id != id);

@@ -6,12 +6,12 @@
 use tenaz_core::Incarnation;
 
 use crate::cluster_id::ClusterId;
-use crate::error::Refusal;
-use crate::heartbeat::{Heartbeat, open};
+use crate::error::{Error, Refusal};
+use crate::heartbeat::{Heartbeat, close, open};
 use crate::key::Key;
 use crate::wire::{Reader, Writer};
 
-const HEAD: &[u8; 5] = b"TNZC\x01";
+const HEAD: &[u8; 5] = b"TNZC\x02";
 const CONTEXT: &str = "tenaz challenge";
 
 /// What a supervisor wants to see in heartbeats, and which heartbeat it answers.
@@ -37,21 +37,17 @@ impl Challenge {
         }
     }
 
-    pub(crate) fn encode(&self, key: &Key, cluster: &ClusterId) -> Vec<u8> {
+    pub(crate) fn encode(&self, key: &Key, cluster: &ClusterId) -> Result<Vec<u8>, Error> {
         let mut to = Writer::default();
-        to.bytes(HEAD);
-        to.bytes(&cluster.to_bytes());
         for number in [self.nonce, self.incarnation.0, self.token, self.sequence] {
             to.u64(number);
         }
-        let seal = key.seal(CONTEXT, &[&to.0]);
-        to.bytes(&seal);
-        to.0
+        close(to.0, HEAD, CONTEXT, key, cluster)
     }
 
     pub(crate) fn decode(bytes: &[u8], key: &Key, cluster: &ClusterId) -> Result<Self, Refusal> {
         let body = open(bytes, HEAD, CONTEXT, key, cluster)?;
-        Self::read(body).ok_or(Refusal::Malformed)
+        Self::read(&body).ok_or(Refusal::Malformed)
     }
 
     fn read(body: &[u8]) -> Option<Self> {
@@ -73,7 +69,7 @@ mod tests {
         let key = Key::from_bytes([3; 32]);
         let cluster: ClusterId = "00000000000000aa".parse().unwrap();
         let challenge = Challenge { nonce: 1, incarnation: Incarnation(2), token: 3, sequence: 4 };
-        let bytes = challenge.encode(&key, &cluster);
+        let bytes = challenge.encode(&key, &cluster).unwrap();
         assert_eq!(Challenge::decode(&bytes, &key, &cluster), Ok(challenge));
         for at in 0..bytes.len() * 8 {
             let mut bad = bytes.clone();

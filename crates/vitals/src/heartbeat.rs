@@ -1,7 +1,7 @@
 //! The heartbeat: what a process says of itself to every supervisor, twice a second.
 //!
 //! ```text
-//! "TNZH" 1 | cluster (8) | name, role, incarnation, … | HMAC-SHA256 (32) of all before it
+//! "TNZH" 2 | cluster (8) | salt (24) | name, role, incarnation, …, encrypted with a key made of the cluster's and the salt | tag (16)
 //! ```
 
 use std::net::SocketAddr;
@@ -10,15 +10,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tenaz_core::{Incarnation, ProcessName, ProcessRole};
 
+use crate::cipher::TAG_BYTES;
 use crate::cluster_id::ClusterId;
-use crate::error::Refusal;
+use crate::error::{Error, Refusal};
 use crate::key::Key;
 use crate::limits::{MAX_ADDRESS_BYTES, MAX_HEARTBEAT_BYTES, MAX_URL_BYTES};
 use crate::wire::{Reader, Writer};
 
-const HEAD: &[u8; 5] = b"TNZH\x01";
+const HEAD: &[u8; 5] = b"TNZH\x02";
 const CONTEXT: &str = "tenaz heartbeat";
-pub(crate) const SEAL_BYTES: usize = 32;
+/// Drawn for each message, so that its key is used once.
+const SALT_BYTES: usize = 24;
 
 /// Who a process is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -91,10 +93,11 @@ pub struct Heartbeat {
 
 impl Heartbeat {
     /// As it travels, sealed. A URL that is too long is left out.
-    pub fn encode(&self, key: &Key) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub fn encode(&self, key: &Key) -> Result<Vec<u8>, Error> {
         let mut to = Writer::default();
-        to.bytes(HEAD);
-        to.bytes(&self.identity.cluster.to_bytes());
         to.text(self.identity.name.as_str(), ProcessName::MAX_BYTES);
         to.u8(role_number(self.identity.role));
         to.u64(self.identity.incarnation.0);
@@ -110,10 +113,9 @@ impl Heartbeat {
         to.text(&self.http.map(|addr| addr.to_string()).unwrap_or_default(), MAX_ADDRESS_BYTES);
         to.text(self.url.as_deref().unwrap_or_default(), MAX_URL_BYTES);
         to.u64(self.up_ms);
-        let seal = key.seal(CONTEXT, &[&to.0]);
-        to.bytes(&seal);
-        debug_assert!(to.0.len() <= MAX_HEARTBEAT_BYTES);
-        to.0
+        let sealed = close(to.0, HEAD, CONTEXT, key, &self.identity.cluster)?;
+        debug_assert!(sealed.len() <= MAX_HEARTBEAT_BYTES);
+        Ok(sealed)
     }
 
     /// From what came over the network: any bytes at all.
@@ -121,7 +123,7 @@ impl Heartbeat {
     /// Whether it is fresh (challenge, sequence) is for the listener to say.
     pub fn decode(bytes: &[u8], key: &Key, cluster: &ClusterId) -> Result<Self, Refusal> {
         let body = open(bytes, HEAD, CONTEXT, key, cluster)?;
-        Self::read(body, cluster).ok_or(Refusal::Malformed)
+        Self::read(&body, cluster).ok_or(Refusal::Malformed)
     }
 
     fn read(body: &[u8], cluster: &ClusterId) -> Option<Self> {
@@ -162,23 +164,39 @@ impl Heartbeat {
     }
 }
 
-/// Checks everything around a message: what is between head and seal comes back.
-///
-/// The cluster is looked at before the seal, because another cluster has another key: its processes are lost, not forgers.
-pub(crate) fn open<'a>(
-    bytes: &'a [u8],
+/// Encrypts a message under a key that is made for it alone.
+pub(crate) fn close(
+    mut message: Vec<u8>,
     head: &[u8; 5],
     context: &str,
     key: &Key,
     cluster: &ClusterId,
-) -> Result<&'a [u8], Refusal> {
+) -> Result<Vec<u8>, Error> {
+    let mut salt = [0; SALT_BYTES];
+    getrandom::fill(&mut salt).map_err(|error| Error::Random(error.to_string()))?;
+    let mut in_clear = Writer::default();
+    in_clear.bytes(head);
+    in_clear.bytes(&cluster.to_bytes());
+    in_clear.bytes(&salt);
+    key.derive(context, &[&salt]).cipher().hide(0, &in_clear.0, &mut message);
+    in_clear.bytes(&message);
+    Ok(in_clear.0)
+}
+
+/// Checks everything around a message: what was encrypted comes back.
+///
+/// The cluster is looked at before the seal, because another cluster has another key: its processes are lost, not forgers.
+pub(crate) fn open(
+    bytes: &[u8],
+    head: &[u8; 5],
+    context: &str,
+    key: &Key,
+    cluster: &ClusterId,
+) -> Result<Vec<u8>, Refusal> {
     if bytes.len() > MAX_HEARTBEAT_BYTES {
         return Err(Refusal::Malformed);
     }
-    let Some((message, seal)) = bytes.len().checked_sub(SEAL_BYTES).and_then(|at| bytes.split_at_checked(at)) else {
-        return Err(Refusal::Malformed);
-    };
-    let mut from = Reader(message);
+    let mut from = Reader(bytes);
     if from.take(head.len()) != Some(head) {
         return Err(Refusal::Malformed);
     }
@@ -186,10 +204,15 @@ pub(crate) fn open<'a>(
     if theirs != cluster.to_bytes() {
         return Err(Refusal::OtherCluster);
     }
-    if !key.verify(context, &[message], seal) {
-        return Err(Refusal::Forged);
+    let salt = from.take(SALT_BYTES).ok_or(Refusal::Malformed)?;
+    let mut hidden = from.0.to_vec();
+    if hidden.len() < TAG_BYTES {
+        return Err(Refusal::Malformed);
     }
-    Ok(from.0)
+    let in_clear = &bytes[..bytes.len() - hidden.len()];
+    let shown = key.derive(context, &[salt]).cipher().show(0, in_clear, &mut hidden).map(<[u8]>::len);
+    hidden.truncate(shown.ok_or(Refusal::Forged)?);
+    Ok(hidden)
 }
 
 fn role_number(role: ProcessRole) -> u8 {
@@ -252,14 +275,14 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_said_is_heard(heartbeat in any_heartbeat()) {
-            let bytes = heartbeat.encode(&key());
+            let bytes = heartbeat.encode(&key()).unwrap();
             prop_assert!(bytes.len() <= MAX_HEARTBEAT_BYTES);
             prop_assert_eq!(Heartbeat::decode(&bytes, &key(), &cluster()), Ok(heartbeat));
         }
 
         #[test]
         fn any_flipped_bit_is_refused(heartbeat in any_heartbeat(), at in any::<prop::sample::Index>(), bit in 0..8_u8) {
-            let mut bytes = heartbeat.encode(&key());
+            let mut bytes = heartbeat.encode(&key()).unwrap();
             let at = at.index(bytes.len());
             bytes[at] ^= 1 << bit;
             prop_assert!(Heartbeat::decode(&bytes, &key(), &cluster()).is_err());
@@ -267,7 +290,7 @@ mod tests {
 
         #[test]
         fn any_part_of_it_is_refused(heartbeat in any_heartbeat(), length in any::<prop::sample::Index>()) {
-            let bytes = heartbeat.encode(&key());
+            let bytes = heartbeat.encode(&key()).unwrap();
             let part = &bytes[..length.index(bytes.len())];
             prop_assert!(Heartbeat::decode(part, &key(), &cluster()).is_err());
         }
@@ -279,11 +302,30 @@ mod tests {
 
         #[test]
         fn any_sealed_bytes_do_not_panic(body in prop::collection::vec(any::<u8>(), 0..300)) {
-            let mut bytes = [HEAD.as_slice(), &cluster().to_bytes(), &body].concat();
-            let seal = key().seal(CONTEXT, &[&bytes]);
-            bytes.extend(seal);
+            let bytes = close(body, HEAD, CONTEXT, &key(), &cluster()).unwrap();
             prop_assert_ne!(Heartbeat::decode(&bytes, &key(), &cluster()).err(), Some(Refusal::Forged));
         }
+    }
+
+    #[test]
+    fn nobody_reads_along() {
+        let heartbeat = Heartbeat {
+            identity: Identity { cluster: cluster(), ..Identity::alone(ProcessRole::Gateway) },
+            token: 1,
+            pid: 1,
+            sequence: 1,
+            challenge: 1,
+            ready: true,
+            draining: true,
+            pulse: 1,
+            counters: Counters::default(),
+            http: None,
+            url: Some("http://secret-host:7400".to_owned()),
+            up_ms: 1,
+        };
+        let (one, other) = (heartbeat.encode(&key()).unwrap(), heartbeat.encode(&key()).unwrap());
+        assert!(!one.windows(6).any(|part| part == b"secret" || part == b"gatewa"));
+        assert_ne!(one[13..], other[13..], "each under a key of its own");
     }
 
     #[test]
@@ -307,11 +349,11 @@ mod tests {
             url: Some("u".repeat(MAX_URL_BYTES)),
             up_ms: 1,
         };
-        let bytes = heartbeat.encode(&key());
+        let bytes = heartbeat.encode(&key()).unwrap();
         assert!(bytes.len() <= MAX_HEARTBEAT_BYTES, "{}", bytes.len());
         assert_eq!(Heartbeat::decode(&bytes, &key(), &cluster()), Ok(heartbeat.clone()));
         let long = Heartbeat { url: Some("u".repeat(MAX_URL_BYTES + 1)), ..heartbeat.clone() };
         let without = Heartbeat { url: None, ..heartbeat };
-        assert_eq!(Heartbeat::decode(&long.encode(&key()), &key(), &cluster()), Ok(without));
+        assert_eq!(Heartbeat::decode(&long.encode(&key()).unwrap(), &key(), &cluster()), Ok(without));
     }
 }

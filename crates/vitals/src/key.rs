@@ -7,8 +7,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 
+use crate::cipher::Cipher;
 use crate::error::Error;
 use crate::limits::MAX_KEY_FILE_BYTES;
 
@@ -70,6 +71,35 @@ impl Key {
         Key(mac.finalize().into_bytes().into())
     }
 
+    /// The key of heartbeats, which workers, gateways and the broker have: it gives no orders to supervisors, and the cluster's key
+    /// cannot be found out from it. `deploy/make-secrets` makes the same one with `sha256sum`.
+    pub fn for_heartbeats(&self) -> Key {
+        let mut hash = Sha256::new();
+        hash.update(b"tenaz heartbeats\n");
+        hash.update(self.to_hex().as_bytes());
+        Key(hash.finalize().into())
+    }
+
+    /// A password for one purpose, from which this key cannot be found out.
+    pub fn password(&self, context: &str, parts: &[&[u8]]) -> String {
+        self.derive(context, parts).to_hex().trim().to_owned()
+    }
+
+    /// Encryption with this key, which must be used for nothing else.
+    pub fn cipher(&self) -> Cipher {
+        Cipher::new(&self.0)
+    }
+
+    /// Writes the key where only this user can read it, in place of what is there.
+    pub fn write(&self, path: &Path) -> Result<(), Error> {
+        let failed = |source: io::Error| Error::KeyFile { path: path.to_owned(), what: "written", source };
+        let fresh = path.with_extension(format!("new-{}", std::process::id()));
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&fresh).map_err(failed)?;
+        file.write_all(self.to_hex().as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+        std::fs::rename(&fresh, path).map_err(failed)
+    }
+
     fn mac(&self, context: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
         feed(&mut mac, &[context.as_bytes()]);
@@ -104,6 +134,14 @@ fn feed(mac: &mut Hmac<Sha256>, parts: &[&[u8]]) {
     for part in parts {
         mac.update(&(part.len() as u64).to_be_bytes());
         mac.update(part);
+    }
+}
+
+impl PartialEq for Key {
+    /// Takes the same time for every other key.
+    fn eq(&self, other: &Self) -> bool {
+        let difference = self.0.iter().zip(&other.0).fold(0, |difference, (a, b)| difference | (a ^ b));
+        std::hint::black_box(difference) == 0
     }
 }
 
@@ -167,6 +205,24 @@ mod tests {
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o440)).unwrap();
         assert!(Key::read(&path).is_ok());
+    }
+
+    #[test]
+    fn the_key_of_heartbeats_is_another_one_and_the_one_that_the_shell_makes() {
+        let key = Key::from_bytes([0xab; 32]);
+        let heartbeats = key.for_heartbeats();
+        // { echo "tenaz heartbeats"; cat cluster-key; } | sha256sum
+        let script = "{ echo 'tenaz heartbeats'; printf 'ab%.0s' $(seq 32); echo; } | sha256sum";
+        let made = std::process::Command::new("bash").args(["-c", script]).output().unwrap();
+        assert_eq!(String::from_utf8(made.stdout).unwrap()[..64], heartbeats.to_hex()[..64]);
+        let sealed = heartbeats.seal("an order", &[b"stop"]);
+        assert!(!key.verify("an order", &[b"stop"], &sealed));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("heartbeat-key");
+        heartbeats.write(&path).unwrap();
+        heartbeats.write(&path).unwrap();
+        assert_eq!(Key::read(&path).unwrap().0, heartbeats.0);
+        assert_ne!(key.password("broker", &[b"worker"]), key.password("broker", &[b"gateway"]));
     }
 
     #[test]

@@ -136,9 +136,10 @@ impl HeartbeatListener {
     fn judge(&mut self, bytes: &[u8], from: SocketAddr) -> Result<Heartbeat, Refusal> {
         let heartbeat = Heartbeat::decode(bytes, &self.key, &self.cluster)?;
         if heartbeat.challenge != self.nonce {
-            let challenge = Challenge::answering(&heartbeat, self.nonce).encode(&self.key, &self.cluster);
             // If it cannot be sent now, the next heartbeat asks again.
-            let _ = self.socket.try_send_to(&challenge, from);
+            if let Ok(challenge) = Challenge::answering(&heartbeat, self.nonce).encode(&self.key, &self.cluster) {
+                let _ = self.socket.try_send_to(&challenge, from);
+            }
             return Err(Refusal::Unchallenged);
         }
         let name = &heartbeat.identity.name;

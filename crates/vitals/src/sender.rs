@@ -144,7 +144,14 @@ impl Heart {
                 self.recent.pop_front();
             }
             self.recent.push_back((self.sequence, at));
-            if let Err(error) = self.sockets.send(&heartbeat.encode(&self.key), to) {
+            let sealed = match heartbeat.encode(&self.key) {
+                Ok(sealed) => sealed,
+                Err(error) => {
+                    tracing::warn!(%error, "a heartbeat could not be sealed");
+                    continue;
+                }
+            };
+            if let Err(error) = self.sockets.send(&sealed, to) {
                 tracing::debug!(%error, supervisor = %to, "a heartbeat could not be sent");
                 self.addresses.doubt();
             }

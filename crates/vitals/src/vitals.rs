@@ -16,6 +16,7 @@ use crate::limits::{MAX_EVERY, MAX_SUPERVISORS, MIN_EVERY};
 use crate::metrics::Metrics;
 use crate::pulse::{Pulse, Pulses};
 use crate::sender::Sender;
+use crate::systemd::{self, Watchdog};
 
 /// How a process shows itself.
 #[derive(Debug, Clone)]
@@ -38,6 +39,7 @@ pub struct Vitals {
     shared: Arc<Shared>,
     sender: Option<Sender>,
     http: Option<HttpServer>,
+    _watchdog: Option<Watchdog>,
 }
 
 impl Vitals {
@@ -65,13 +67,14 @@ impl Vitals {
             (false, None) => return Err(Error::NoKey),
             (false, Some(key)) => Some(Sender::start(Arc::clone(&shared), key, supervisors, every)?),
         };
-        Ok(Arc::new(Self { shared, sender, http }))
+        let watchdog = Watchdog::start(Arc::clone(&shared))?;
+        Ok(Arc::new(Self { shared, sender, http, _watchdog: watchdog }))
     }
 
     /// Those of a process that nobody watches: it counts, and is silent.
     pub fn alone(role: ProcessRole) -> Result<Arc<Self>, Error> {
         let shared = Arc::new(Shared::new(Identity::alone(role))?);
-        Ok(Arc::new(Self { shared, sender: None, http: None }))
+        Ok(Arc::new(Self { shared, sender: None, http: None, _watchdog: None }))
     }
 
     /// Who this process is.
@@ -87,6 +90,9 @@ impl Vitals {
     /// Whether the process does what it is there for.
     pub fn set_ready(&self, ready: bool) {
         if self.shared.ready.swap(ready, Ordering::SeqCst) != ready {
+            if ready {
+                systemd::tell_ready();
+            }
             self.tell();
         }
     }
@@ -94,6 +100,7 @@ impl Vitals {
     /// The process has been told to end.
     pub fn set_draining(&self) {
         if !self.shared.draining.swap(true, Ordering::SeqCst) {
+            systemd::tell_stopping();
             self.tell();
         }
     }
@@ -123,6 +130,12 @@ impl Vitals {
     /// What `/healthz` says, for processes that serve it themselves.
     pub fn health(&self) -> Health {
         self.shared.health()
+    }
+
+    /// Name, life, pulse and the milliseconds since the start, for heartbeats of another kind.
+    pub fn say(&self, hear: impl FnOnce(String, u64, u64, u64)) {
+        let beat = self.shared.heartbeat();
+        hear(beat.identity.name.to_string(), beat.identity.incarnation.0, beat.pulse, beat.up_ms);
     }
 
     /// What `/readyz` says.
@@ -191,6 +204,11 @@ impl Shared {
             url,
             up_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
         }
+    }
+
+    /// Moves on while all loops turn.
+    pub(crate) fn pulse(&self) -> u64 {
+        self.pulses.read()
     }
 
     pub(crate) fn health(&self) -> Health {

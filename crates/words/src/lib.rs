@@ -1,5 +1,5 @@
-//! What people write and read: times, and names that they have mistyped. No other crate is needed for it, and every other
-//! one may use it.
+//! What people write and read: times, and names that they have mistyped. None of our crates is needed for it, and every
+//! other one may use it.
 
 mod clock;
 mod nearest;

@@ -1,4 +1,4 @@
-//! Times as people write them: `500ms`, `90s`, `10m`, `2h`.
+//! Times as people write them: `500ms`, `90s`, `10m`, `2h`. The crate humantime takes more (`1month`, `3 s`), which an option must not.
 
 use std::time::Duration;
 

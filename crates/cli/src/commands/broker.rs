@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use tenaz_core::ProcessRole;
-use tenaz_rabbit::node::{NodeOptions, PrivateNode};
+use tenaz_rabbit::node::{NodeOptions, NodeUser, PrivateNode};
 use tenaz_supervisor::command::MARKS;
 use tenaz_vitals::BrokerMetrics;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -33,7 +33,9 @@ pub(crate) fn broker(args: &BrokerNodeArgs, screen: &Screen) -> Result<()> {
     process::run(&args.log, screen, async |stop| {
         let vitals = process::vitals(&args.vitals, ProcessRole::Broker, args.http.http).await?;
         let marks = MARKS.iter().filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
-        let options = NodeOptions { port: Some(args.port), marks, ..NodeOptions::new(&args.dir, "tenaz") };
+        let users = args.users.iter().filter_map(|user| user.split_once(':'));
+        let users = users.map(|(name, password)| NodeUser::of_prefix(name, password, &args.prefix)).collect();
+        let options = NodeOptions { port: Some(args.port), marks, users, ..NodeOptions::new(&args.dir, "tenaz") };
         let (pulse, metrics) = (vitals.pulse(), vitals.metrics().broker());
         // A node that starts has its own deadline; until then this process is not hanging.
         let starting = async {

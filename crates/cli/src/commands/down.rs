@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tenaz_cluster::{LinkSettings, Names};
 use tenaz_supervisor::stop::{self, StopPatience, StopStep};
-use tenaz_supervisor::{Config, Home};
+use tenaz_supervisor::{BrokerRole, Config, Home};
 
 use crate::process;
 use crate::screen::Screen;
@@ -59,7 +59,7 @@ pub(crate) async fn stop_in_order(home: &Home, config: Option<&Config>, wish: Wi
     let asked = discarded_of.filter(|config| was_up || config.broker_node.is_none());
     let wipe = async || {
         if let Some(config) = asked {
-            wipe(config, screen).await;
+            wipe(home, config, screen).await;
         }
     };
     let stopped = stop::stop_all(home, config, None, patience, |step| tell(&step, screen), wipe).await?;
@@ -101,9 +101,9 @@ fn tell(step: &StopStep, screen: &Screen) {
 }
 
 /// Deletes queues and streams. A broker that is away keeps them; that is told, and no reason to leave processes running.
-async fn wipe(config: &Config, screen: &Screen) {
+async fn wipe(home: &Home, config: &Config, screen: &Screen) {
     let wiped = async {
-        let broker = config.broker_url().parse()?;
+        let broker = home.broker_url(config, BrokerRole::Sweeper)?.parse()?;
         let names = Names::new(&config.prefix)?;
         let settings = LinkSettings { broker, names, connection_name: "tenaz down".to_owned() };
         anyhow::Ok(tenaz_cluster::wipe(settings).await?)

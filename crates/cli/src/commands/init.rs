@@ -16,7 +16,7 @@ pub(crate) fn init(args: &InitArgs, screen: &Screen) -> Result<()> {
     let inferred = infer(&args.dir, &args.reading.reading())?;
     let text = workload_file(&inferred);
     for note in &inferred.notes {
-        screen.say(&format!("note: {note}"));
+        screen.note(note);
     }
     let path = args.out.clone().unwrap_or_else(|| inferred.dir.join("workload.toml"));
     if path.as_os_str() == "-" {

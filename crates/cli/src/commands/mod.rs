@@ -9,6 +9,7 @@ pub(crate) mod explain;
 pub(crate) mod gateway;
 pub(crate) mod generate;
 pub(crate) mod init;
+pub(crate) mod man;
 pub(crate) mod probe;
 pub(crate) mod run;
 pub(crate) mod sql;

@@ -8,13 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 use datafusion::arrow::record_batch::RecordBatch;
 use indicatif::HumanCount;
-use tenaz_core::QueryId;
+use tenaz_core::{FailedQuery, QueryId};
 use tenaz_engine::{JobPlan, Workload};
-use tenaz_runtime::{DataSet, Observer, Options, Progress, RejectLine};
+use tenaz_runtime::{Answer, DataSet, Observer, Options, Progress, RejectLine};
 
 use crate::args::{EngineArgs, OutputArgs, RunArgs};
 use crate::bad_records::BadRecords;
 use crate::copies::Copies;
+use crate::delivery::Delivery;
 use crate::hand_out::{HandOut, Target};
 use crate::progress;
 use crate::row_stream::RowStream;
@@ -91,30 +92,25 @@ pub(crate) fn answer(
         progress: &progress,
         bad: BadRecords::new(screen, engine.strict),
         misfits: Mutex::default(),
-        stream: RowStream::new(&target, &plan, output.decimal_mark())?,
+        stream: RowStream::new(&target, &plan)?,
+        delivery: Delivery::new(&target, copies, out, screen),
     };
     let options = options(engine);
     let outcome = progress::while_watching(screen, &plan, &data, &progress, &stop, || {
         tenaz_runtime::run(workload, &plan, data.clone(), &options, &progress, &watcher)
     });
-    let why =
-        |error: tenaz_runtime::Error| watcher.stream.as_ref().and_then(RowStream::failure).unwrap_or(error.into());
-    let outcome = outcome.map_err(why)?;
+    let own_failure = || watcher.stream.as_ref().and_then(RowStream::failure).or_else(|| watcher.delivery.failure());
+    let outcome = outcome.map_err(|error| own_failure().unwrap_or(error.into()))?;
+    watcher.delivery.failure().map_or(Ok(()), Err)?;
     let job = job_id();
-    let stream = watcher.stream.as_ref();
-    let hand_out = HandOut {
-        job: &job,
-        workload,
-        target: &target,
-        copies,
-        mark: output.decimal_mark(),
-        stream,
-        bad: &watcher.bad,
-    };
+    let Watcher { bad, misfits, stream, delivery, .. } = watcher;
+    let (out, delivered) = delivery.finish();
+    let stream = stream.as_ref();
+    let hand_out = HandOut { job: &job, workload, target: &target, copies, stream, bad: &bad, delivered };
     let verdict = hand_out.hand_out(&outcome, out, screen)?;
     let has = |reason: &str| outcome.tables.iter().any(|table| table.reasons.contains_key(reason));
     let (ragged, misquoted) = (has("field_count"), has("text_after_quote") || has("quote_never_closed"));
-    let misfits = watcher.misfits.into_inner().unwrap_or_default();
+    let misfits = misfits.into_inner().unwrap_or_default();
     Ok(Answered { misfits, not_utf8: has(NOT_UTF8), ragged, misquoted, verdict })
 }
 
@@ -143,6 +139,7 @@ struct Watcher<'a> {
     bad: BadRecords<'a>,
     misfits: Mutex<Misfits>,
     stream: Option<RowStream>,
+    delivery: Delivery<'a>,
 }
 
 impl Observer for Watcher<'_> {
@@ -150,10 +147,24 @@ impl Observer for Watcher<'_> {
         self.stream.as_ref().is_some_and(RowStream::is_unordered)
     }
 
-    fn rows(&self, _: QueryId, batch: &RecordBatch) {
-        if self.stream.as_ref().is_some_and(|stream| !stream.rows(batch)) {
+    fn rows(&self, query: QueryId, batch: &RecordBatch) {
+        if self.stream.as_ref().is_some_and(|stream| !stream.rows(query, batch)) {
             self.progress.stop();
         }
+    }
+
+    fn question_final(&self, query: QueryId, answer: &Answer) {
+        let is_told = self.stream.as_ref().is_none_or(|stream| stream.question_final(query, answer));
+        if !is_told || !self.delivery.answer(answer) {
+            self.progress.stop();
+        }
+    }
+
+    fn question_failed(&self, query: QueryId, failed: &FailedQuery) {
+        if self.stream.as_ref().is_some_and(|stream| !stream.question_failed(query, failed)) {
+            self.progress.stop();
+        }
+        self.delivery.failed(failed);
     }
 
     fn reject(&self, line: &RejectLine) {

@@ -36,7 +36,7 @@ pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
         overrule(&mut inferred.workload, list)?;
     }
     for note in &inferred.notes {
-        screen.say(&format!("note: {note}"));
+        screen.note(note);
     }
     let (origin, text) = text.unwrap_or_default();
     if split_statements(&origin, &text)?.is_empty() {
@@ -116,6 +116,7 @@ fn on_cluster(
         gateway: args.gateway.clone(),
         token: args.token.clone(),
         token_file: args.token_file.clone(),
+        transport: args.transport.clone(),
         time: args.time.clone(),
         output: output.clone(),
         strict: args.engine.strict,
@@ -200,7 +201,8 @@ fn with_hint(error: anyhow::Error) -> anyhow::Error {
     let Some(column) = &line.column else { return error };
     let cure =
         format!("types are guessed from a sample where --types says nothing; add --types {}.{column}=text", line.table);
-    anyhow::anyhow!("{error}; {cure}")
+    let text = format!("{error}; {cure}");
+    error.context(text)
 }
 
 /// The tables and their columns.

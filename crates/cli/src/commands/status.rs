@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde::Serialize;
 use tenaz_client::api::JobLine;
-use tenaz_client::{Gateways, Settings};
+use tenaz_client::{Gateways, Settings, Transport};
 use tenaz_core::{ProcessName, ProcessRole, ProcessState};
 use tenaz_supervisor::status::{self, ProcessStatus, Status};
 use tenaz_supervisor::{Config, Home};
@@ -38,11 +38,14 @@ pub(crate) fn status(args: &StatusArgs, screen: &Screen) -> Result<()> {
     let home = Home::find(args.cluster.cluster.as_deref())?;
     let config = home.config()?;
     let status = process::block_on(ask(&home, &config))??;
-    let (jobs, jobs_unknown) =
-        match jobs(&status, crate::secrets::token(args.token.as_deref(), args.token_file.as_deref())?) {
-            Ok(jobs) => (jobs, None),
-            Err(error) => (Vec::new(), Some(error.to_string())),
-        };
+    let (jobs, jobs_unknown) = match jobs(
+        &status,
+        crate::secrets::token(args.token.as_deref(), args.token_file.as_deref())?,
+        args.transport.transport(),
+    ) {
+        Ok(jobs) => (jobs, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
     let whole = Whole { status, jobs, jobs_unknown };
     let text = match args.format {
         StatusFormat::Json => {
@@ -89,13 +92,14 @@ pub(crate) async fn ask(home: &Home, config: &Config) -> Result<Status> {
     }
 }
 
-fn jobs(status: &Status, token: Option<String>) -> Result<Vec<JobLine>> {
+fn jobs(status: &Status, token: Option<String>, transport: Transport) -> Result<Vec<JobLine>> {
     if status.gateways.is_empty() {
         return Ok(Vec::new());
     }
     let settings = Settings {
         urls: status.gateways.iter().map(|gateway| gateway.url.clone()).collect(),
         token,
+        transport,
         patience: JOBS_WITHIN,
         parallel: 1,
         stop: Arc::new(AtomicBool::new(false)),
@@ -130,7 +134,13 @@ fn table(home: &Home, whole: &Whole) -> String {
         let mut rows = vec![["job", "workload", "state", "chunks", "records"].map(str::to_owned)];
         rows.extend(jobs.iter().map(|job| {
             let chunks = format!("{}/{}", job.progress.chunks, job.progress.chunks_known);
-            [job.id.clone(), job.workload.clone(), job.state.clone(), chunks, job.progress.records.to_string()]
+            [
+                job.job.clone(),
+                job.workload.clone(),
+                job.state.as_str().to_owned(),
+                chunks,
+                job.progress.records.to_string(),
+            ]
         }));
         text += "\n";
         text += &aligned(&rows);

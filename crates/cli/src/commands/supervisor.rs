@@ -42,7 +42,7 @@ pub(crate) fn supervisor(args: &SupervisorArgs, screen: &Screen) -> Result<()> {
         let cluster = home.id().clone();
         let vitals = process::start_vitals(VitalsSettings {
             identity: Identity { cluster: cluster.clone(), name, role: ProcessRole::Supervisor, incarnation },
-            key: Some(key.clone()),
+            key: Some(key.for_heartbeats()),
             supervisors,
             every: config.supervision.heartbeat_every,
             http: args.http.http,

@@ -16,6 +16,7 @@ pub(crate) fn worker(args: &WorkerArgs, screen: &Screen) -> Result<()> {
         let settings = WorkerSettings {
             threads: args.threads.unwrap_or(defaults.threads),
             memory_bytes: args.memory,
+            spool_limit_bytes: args.spool_limit as u64,
             drain: args.drain,
             faults: args.faults.clone(),
             patience: process::patience(&args.broker),

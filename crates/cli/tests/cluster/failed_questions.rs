@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Cluster, Task, assert_same_results, failing};
+use crate::harness::{Cluster, Process, Task, assert_same_results, failing, hungry};
 
 const SLOW: &str = "slow=100";
 
@@ -65,4 +65,36 @@ fn a_job_names_the_questions_that_failed() {
     let again = cluster.submit(failing(), &cluster.out("again"), &["--resume", &job]);
     assert_eq!(again.wait().code(), Some(1), "{}", again.log());
     assert_same_results(failing(), &cluster.out("again"));
+}
+
+/// Both workers stand back. When no worker is left, it is not the job that is given up.
+#[test]
+fn a_question_that_no_worker_has_memory_for_does_not_take_the_others_with_it() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let mut cluster = cluster.start(0, 1, "");
+    let poor = [(); 2].map(|()| cluster.add_worker_with(&["--memory", "1K"]));
+    cluster.wait_for_workers();
+    let out = cluster.out("out");
+    let client = cluster.submit(hungry(), &out, &["--keep"]);
+    assert_eq!(client.wait().code(), Some(1), "{}", client.log());
+    assert!(client.log().contains("tenaz: large: Resources exhausted"), "{}", client.log());
+    let state = cluster.state(&cluster.only_job()).expect("the job");
+    assert_eq!(
+        (&state["state"], &state["results"]["failed"][0]["class"]),
+        (&"done".into(), &"process".into()),
+        "{state}"
+    );
+    let answer = |dir: &std::path::Path| std::fs::read_to_string(dir.join("small.csv")).expect("the other answer");
+    assert_eq!(answer(&out), answer(&hungry().expected));
+    assert!(!out.join("large.csv").exists());
+    for worker in poor {
+        assert!(cluster.workers[worker].log().contains("stands back"), "{}", cluster.workers[worker].log());
+    }
+    assert!(cluster.workers.iter().all(Process::is_alive));
+    // Where there is memory, it is answered.
+    cluster.add_worker("");
+    cluster.wait_for_workers();
+    let out = cluster.out("again");
+    cluster.submit(hungry(), &out, &[]).succeeds();
+    assert_same_results(hungry(), &out);
 }

@@ -2,6 +2,8 @@
 //! processes of the cluster live on.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -24,6 +26,9 @@ title = "Hostile"
 
 /// A cancelled job gives its threads back within a second; the rest is for the news to travel on a loaded machine.
 const FREED_WITHIN: Duration = Duration::from_secs(5);
+
+/// The deadline of an honest job beside everything at once, on two cores that the attackers share with it.
+const HONEST_WITHIN: Duration = Duration::from_secs(60);
 
 fn call(method: &str, url: &str, body: &[u8]) -> (u16, Value) {
     let config = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(60)));
@@ -119,4 +124,104 @@ fn sql_that_killed_gateways_is_refused_or_planned_in_time() {
     let client = cluster.submit(coffee(), &out, &[]);
     client.succeeds();
     assert_same_results(coffee(), &out);
+}
+
+/// What an attacker does until it is told to stop; it counts what it has done.
+fn attack(stop: &AtomicBool, mut once: impl FnMut() -> bool) -> u32 {
+    let mut done = 0;
+    while !stop.load(Ordering::Relaxed) {
+        done += u32::from(once());
+    }
+    done
+}
+
+#[test]
+fn floods_and_bombs_beside_an_honest_job_change_nothing_for_it() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let cluster = cluster.start(2, 2, "");
+    let gateways = cluster.gateway_urls();
+    let gateway = gateways.split(',').next().expect("a gateway").to_owned();
+    let address = gateway.strip_prefix("http://").expect("a URL").to_owned();
+    let stop = AtomicBool::new(false);
+    let bomb = {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        gzip.write_all(&vec![b'1'; 64 << 20]).expect("memory takes it");
+        gzip.finish().expect("memory takes it")
+    };
+    let rejects = "not,a number\n".repeat(100_000);
+    let counts = std::thread::scope(|scope| {
+        let _stops = StopAtEnd(&stop);
+        // The registry: jobs that are made and cancelled.
+        let flood = scope.spawn(|| {
+            attack(&stop, || {
+                let (status, made) = create(&gateway, "SELECT count(*) AS n FROM t");
+                let Some(job) = made["job"].as_str().filter(|_| status == 201) else { return false };
+                call("DELETE", &format!("{gateway}/v1/jobs/{job}"), b"").0 == 202
+            })
+        });
+        // A hundred thousand bad records, again and again.
+        let spoiled = scope.spawn(|| {
+            attack(&stop, || {
+                let (status, made) = create(&gateway, "SELECT count(*) AS n FROM t");
+                let Some(job) = made["job"].as_str().filter(|_| status == 201) else { return false };
+                let (sent, _) = call("PUT", &format!("{gateway}/v1/jobs/{job}/tables/t/data"), rejects.as_bytes());
+                call("DELETE", &format!("{gateway}/v1/jobs/{job}"), b"");
+                sent < 300
+            })
+        });
+        // A body that becomes a thousand times as large.
+        let exploded = scope.spawn(|| {
+            let (_, made) = create(&gateway, "SELECT count(*) AS n FROM t");
+            let job = made["job"].as_str().expect("an id").to_owned();
+            attack(&stop, || put_gzip(&format!("{gateway}/v1/jobs/{job}/tables/t/chunks/0"), &bomb) >= 400)
+        });
+        // Sockets that say half a word or nothing.
+        let silent = scope.spawn(|| {
+            let mut held = std::collections::VecDeque::new();
+            attack(&stop, || {
+                let Ok(mut socket) = std::net::TcpStream::connect(&address) else { return false };
+                if held.len() % 2 == 0 {
+                    let _ = socket.write_all(b"PUT /v1/jo");
+                }
+                held.push_back(socket);
+                if held.len() > 600 {
+                    held.pop_front();
+                }
+                std::thread::sleep(Duration::from_millis(1));
+                true
+            })
+        });
+        let out = cluster.out("honest");
+        let client = cluster.submit(coffee(), &out, &["--patience", "60"]);
+        let began = Instant::now();
+        let status = client.wait();
+        let took = began.elapsed();
+        stop.store(true, Ordering::Relaxed);
+        let counts = [flood, spoiled, exploded, silent].map(|attacker| attacker.join().expect("an attacker"));
+        assert!(status.success(), "{}", client.log());
+        assert!(took < HONEST_WITHIN, "the honest job took {took:?}");
+        assert_same_results(coffee(), &out);
+        counts
+    });
+    assert!(counts.iter().all(|count| *count > 0), "every attack was made: {counts:?}");
+    assert!(cluster.gateways.iter().chain(&cluster.workers).all(|process| process.is_alive()));
+    assert!(cluster.gateways[0].peak_memory_bytes() < 1 << 30);
+}
+
+/// Ends the attackers however the test ends: their threads are waited for.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How a body in gzip is answered.
+fn put_gzip(url: &str, body: &[u8]) -> u16 {
+    let config = ureq::Agent::config_builder().timeout_global(Some(Duration::from_secs(60)));
+    let agent: ureq::Agent = config.http_status_as_error(false).build().into();
+    let answer = agent.put(url).header("Content-Encoding", "gzip").send(body);
+    // A gateway that refuses may not read everything.
+    answer.map_or(413, |answer| answer.status().as_u16())
 }

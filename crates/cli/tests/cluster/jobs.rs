@@ -100,3 +100,42 @@ fn start_up_errors_say_whose_fault_it_is() {
     try_url("stranger", &format!("amqp://nobody:wrong@{host}"), 1, "password");
     try_url("typo", "http://localhost", 2, "amqp://");
 }
+
+/// Of `steam`, q1 asks about games only. Its answer does not wait for reviews, and does not change when they come.
+#[test]
+fn a_question_is_final_while_another_table_is_still_to_come() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let cluster = cluster.start(2, 1, "");
+    let url = cluster.gateways[0].url();
+    let request = serde_json::json!({"workload": "steam", "partitions": 2}).to_string();
+    let made = ureq::post(format!("{url}/v1/jobs")).send(request.as_bytes()).expect("a job");
+    let made: serde_json::Value = made.into_body().read_json().expect("JSON");
+    let job = made["job"].as_str().expect("an id").to_owned();
+    let send = |table: &str| {
+        let file = std::fs::read(steam().dir.join(format!("{table}.csv"))).expect("a file");
+        ureq::put(format!("{url}/v1/jobs/{job}/tables/{table}/data")).send(&file[..]).expect("an upload");
+    };
+    send("games");
+    let question = |name: &str| {
+        let state = cluster.state(&job)?;
+        let questions = state["questions"].as_array()?;
+        questions.iter().find(|question| question["name"] == name).cloned()
+    };
+    let early = wait_for("q1 is final", || question("q1").filter(|question| question["state"] == "final"));
+    assert_eq!(cluster.state(&job).expect("the state")["state"], "uploading");
+    assert_eq!(question("q4").expect("a question")["state"], "open");
+    let rows = ureq::get(format!("{url}/v1/jobs/{job}/results/q1")).call().expect("an answer");
+    let rows = rows.into_body().read_to_string().expect("text");
+    let end: serde_json::Value = serde_json::from_str(rows.lines().last().expect("lines")).expect("JSON");
+    assert_eq!(end["end"]["fingerprint"], early["fingerprint"], "the stream ends while reviews are missing");
+    assert_eq!(rows.lines().count() as u64, early["rows"].as_u64().expect("rows") + 1);
+    send("reviews");
+    wait_for("the job is done", || (cluster.state(&job)?["state"] == "done").then_some(()));
+    assert_eq!(question("q1").expect("a question"), early, "never taken back");
+    let summary = std::fs::read(steam().expected.join("summary.json")).expect("a summary");
+    let summary: serde_json::Value = serde_json::from_slice(&summary).expect("JSON");
+    for name in ["q1", "q4"] {
+        let question = question(name).expect("a question");
+        assert_eq!(question["fingerprint"], summary["queries"][name]["fingerprint"], "{name}");
+    }
+}

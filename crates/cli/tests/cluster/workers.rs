@@ -147,6 +147,28 @@ fn a_chunk_that_kills_its_worker_fails_its_job_and_no_other() {
 }
 
 #[test]
+fn a_plan_that_kills_its_worker_fails_its_job_and_no_other() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let mut cluster = cluster.start(1, 1, "abort-plan=coffee");
+    let client = cluster.submit(coffee(), &cluster.out("out"), &[]);
+    let mut deaths = 0;
+    let status = wait_for("the job fails", || {
+        if cluster.workers.last().is_some_and(|worker| !worker.is_alive()) {
+            deaths += 1;
+            assert!(deaths < 20, "every worker that comes plans the job again, and dies of it");
+            cluster.add_worker("abort-plan=coffee");
+        }
+        (!client.is_alive()).then(|| client.wait())
+    });
+    assert_eq!(status.code(), Some(1), "{}", client.log());
+    assert!(client.log().contains("planning the job has killed 5 workers"), "{}", client.log());
+    assert!((5..20).contains(&deaths), "{deaths} workers died");
+    let (steam, other) = (crate::harness::steam(), cluster.out("other"));
+    cluster.submit(steam, &other, &[]).succeeds();
+    assert_same_results(steam, &other);
+}
+
+#[test]
 fn a_task_that_panics_fails_its_job_and_not_its_worker() {
     let Some(cluster) = Cluster::shared() else { return };
     let cluster = cluster.start(1, 1, "panic=transactions:2");

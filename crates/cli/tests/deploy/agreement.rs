@@ -131,12 +131,12 @@ fn gateways_are_reached_where_they_listen() {
         let published = strings(&service["ports"]);
         let mut parts = published[0].rsplit(':');
         let (inner, outer) = (parts.next().unwrap(), parts.next().unwrap());
-        assert_eq!(inner, launch.health_port().to_string(), "{name}");
+        assert_eq!(inner, launch.client_port().to_string(), "{name}");
         assert!(launch.variable("TENAZ_URL").unwrap().ends_with(&format!(":{outer}")), "{name}");
         assert!(text("deploy/README.md").contains(launch.variable("TENAZ_URL").unwrap()), "{name}");
     }
     for (unit, launch, _) in systemd_launches().iter().filter(|(_, launch, _)| launch.role() == "gateway") {
-        assert!(unit.contains(&format!("@{}.", launch.health_port())), "{unit}");
+        assert!(unit.contains(&format!("@{}.", launch.client_port())), "{unit}");
     }
     let objects = kubernetes();
     let service = objects.iter().find(|object| object["kind"] == "Service").unwrap();
@@ -144,7 +144,7 @@ fn gateways_are_reached_where_they_listen() {
     let pod_labels = &gateways.2["spec"]["template"]["metadata"]["labels"];
     assert_eq!(&service["spec"]["selector"], pod_labels);
     let url = gateways.1.variable("TENAZ_URL").unwrap();
-    assert_eq!(url, format!("http://gateway:{}", service["spec"]["ports"][0]["port"]));
+    assert_eq!(url, format!("https://gateway:{}", service["spec"]["ports"][0]["port"]));
 }
 
 #[test]
@@ -186,6 +186,36 @@ fn memory_suffices_for_what_workers_are_told_to_use() {
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
         let limit = bytes(container["resources"]["limits"]["memory"].as_str().unwrap());
         assert!(launch.role() != "worker" || limit >= needs(&launch), "{name}");
+    }
+}
+
+#[test]
+fn nothing_travels_in_clear_and_no_worker_or_gateway_can_give_orders() {
+    for launch in launches() {
+        if launch.role() != "supervisor" {
+            assert!(launch.variable("TENAZ_BROKER").unwrap().starts_with("amqps://"), "{}", launch.from);
+            assert!(launch.variable("TENAZ_CA_FILE").is_some(), "{}: whose certificate is believed?", launch.from);
+            let key = launch.variable("TENAZ_KEY_FILE").unwrap_or("heartbeat-key");
+            assert!(key.ends_with("heartbeat-key"), "{}", launch.from);
+        }
+        if launch.role() == "gateway" {
+            assert!(launch.variable("TENAZ_TLS_CERT").is_some(), "{}", launch.from);
+            assert!(launch.variable("TENAZ_URL").is_none_or(|url| url.starts_with("https://")), "{}", launch.from);
+        }
+    }
+    for path in ["deploy/cluster.toml", "deploy/systemd/cluster.toml"] {
+        assert!(cluster(path)["broker"].as_str().unwrap().starts_with("amqps://"), "{path}");
+    }
+    for (name, launch, service) in compose_launches() {
+        let has = service["secrets"].as_array().unwrap().iter().any(|secret| secret == "cluster-key");
+        assert_eq!(has, launch.role() == "supervisor", "{name}");
+    }
+    for (unit, _, text) in systemd_launches() {
+        assert!(!unit_values(&text, "LoadCredential").iter().any(|loaded| loaded.contains("cluster-key")), "{unit}");
+    }
+    for path in ["deploy/compose.yaml", "deploy/kubernetes/tenaz.yaml", "deploy/systemd/tenaz.env", "deploy/README.md"]
+    {
+        assert!(!text(path).contains("amqp://"), "{path}");
     }
 }
 

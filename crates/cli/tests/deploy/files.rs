@@ -37,11 +37,13 @@ impl Launch {
 
     /// The port on which it answers `/healthz` and `/readyz`.
     pub fn health_port(&self) -> u16 {
-        let address = match self.role() {
-            "gateway" => self.setting("--listen", "TENAZ_LISTEN"),
-            _ => self.setting("--http", "TENAZ_HTTP"),
-        };
+        let address = self.setting("--http", "TENAZ_HTTP");
         port(address.unwrap_or_else(|| panic!("{}: nobody can ask it for its health", self.from)))
+    }
+
+    /// The port on which a gateway serves clients.
+    pub fn client_port(&self) -> u16 {
+        port(self.setting("--listen", "TENAZ_LISTEN").unwrap_or_else(|| panic!("{}: no client reaches it", self.from)))
     }
 }
 

@@ -89,7 +89,9 @@ fn secrets_are_made_once_and_belong_together() {
     let credentials = read("credentials");
     let password = credentials.trim_end().strip_prefix("tenaz:").unwrap();
     assert_eq!(password.len(), 48);
-    assert_eq!(read("rabbitmq.conf"), format!("default_user = tenaz\ndefault_pass = {password}\n"));
+    let broker = read("rabbitmq.conf");
+    assert!(broker.starts_with(&format!("default_user = tenaz\ndefault_pass = {password}\n")), "{broker}");
+    assert!(broker.contains("listeners.tcp = none\n"), "nobody logs in in clear: {broker}");
     let key = read("cluster-key");
     assert!(key.trim_end().len() == 64 && key.trim_end().bytes().all(|b| b.is_ascii_hexdigit()), "{key}");
     let hash: String = Sha256::digest(read("token").trim_end()).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -97,7 +99,7 @@ fn secrets_are_made_once_and_belong_together() {
 
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(trial.secret("")), 0o700, "nobody gets past the directory");
-    for name in ["credentials", "cluster-key", "tokens", "token"] {
+    for name in ["credentials", "cluster-key", "heartbeat-key", "tokens", "token", "ca-key", "gateway-key"] {
         assert_eq!(mode(trial.secret(name)), 0o600, "{name}");
     }
 
@@ -133,4 +135,30 @@ fn compose_finds_nothing_wrong_with_its_file() {
     let file = files::root().join("deploy/compose.yaml");
     let output = Command::new("docker").args(["compose", "-f"]).arg(file).args(["config", "-q"]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn kustomize_builds_the_base_and_the_overlay_changes_what_it_says() {
+    let built = |folder: &str| -> Option<Vec<serde_json::Value>> {
+        let output = Command::new("kubectl").arg("kustomize").arg(files::root().join(folder)).output().ok()?;
+        assert!(output.status.success(), "{folder}: {}", String::from_utf8_lossy(&output.stderr));
+        Some(serde_saphyr::from_multiple(&String::from_utf8(output.stdout).unwrap()).unwrap())
+    };
+    let (Some(base), Some(overlay)) = (built("deploy/kubernetes"), built("deploy/kubernetes-overlay")) else {
+        return eprintln!("skipped: kubectl is not installed");
+    };
+    let names = |all: &[serde_json::Value]| -> BTreeSet<String> {
+        all.iter().map(|one| format!("{} {}", one["kind"], one["metadata"]["name"])).collect()
+    };
+    assert_eq!(names(&base), names(&files::kubernetes()));
+    assert_eq!(names(&overlay), names(&base));
+    for (all, workers, url) in [(&base, 3, "http://gateway:8080"), (&overlay, 8, "https://tenaz.example.org")] {
+        assert!(all.iter().all(|one| one["metadata"]["namespace"] == "tenaz"));
+        let deployment =
+            |name: &str| all.iter().find(|one| one["kind"] == "Deployment" && one["metadata"]["name"] == name).unwrap();
+        assert_eq!(deployment("worker")["spec"]["replicas"], workers);
+        let env = &deployment("gateway")["spec"]["template"]["spec"]["containers"][0]["env"];
+        let urls: Vec<_> = env.as_array().unwrap().iter().filter(|one| one["name"] == "TENAZ_URL").collect();
+        assert_eq!(urls[0]["value"], url);
+    }
 }

@@ -50,12 +50,15 @@ impl Trial {
         let secret = |name: &str| self.secret(name).display().to_string();
         match name {
             "TENAZ_BROKER" => {
-                assert!(value.starts_with("amqp://") && value.ends_with(":5672/%2f"), "{value}");
-                format!("amqp://{}/%2f", self.nobody)
+                assert!(value.starts_with("amqps://") && value.ends_with(":5671/%2f"), "{value}");
+                format!("amqps://{}/%2f", self.nobody)
             }
             "TENAZ_CREDENTIALS_FILE" => secret(file_of(value, "credentials")),
             "TENAZ_TOKENS" => secret(file_of(value, "tokens")),
-            "TENAZ_KEY_FILE" => secret(file_of(value, "cluster-key")),
+            "TENAZ_KEY_FILE" => secret(file_of(value, "heartbeat-key")),
+            "TENAZ_CA_FILE" => secret(file_of(value, "ca")),
+            "TENAZ_TLS_CERT" => secret(file_of(value, "gateway-cert")),
+            "TENAZ_TLS_KEY" => secret(file_of(value, "gateway-key")),
             // Nothing may leave the machine.
             "TENAZ_SUPERVISORS" => vec![self.nobody.to_string(); value.split(',').count()].join(","),
             _ => on_any_port(value),

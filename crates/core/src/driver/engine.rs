@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Classified, ClosedTable, Log, Partition, QueryId, Source, StageId, TableId};
+use crate::{Classified, ClosedTable, Log, Partition, QueryEnded, QueryId, Source, StageId, TableId};
 
 /// One message of an output, with its place in the log that it stood in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,8 +72,14 @@ pub trait RowEngine {
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Option<Messages<Self::Sent>>, Self::Error>;
 
-    /// Makes the answer of a query whose rows are all in.
-    fn make_answer(&self, rows: &Self::LogRows, query: QueryId) -> Result<(), Self::Error>;
+    /// Makes the answer of a query whose rows are all in, after the closing checks of the tables that it is made of: their
+    /// accounts are complete. What comes back is final.
+    fn make_answer(
+        &self,
+        rows: &Self::LogRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, Self::Error>;
 
     /// Checks the ledger against what the tables were closed with, and puts the end together.
     fn conclude(&self, rows: &Self::LogRows, closed: &BTreeMap<TableId, ClosedTable>)

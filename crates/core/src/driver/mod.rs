@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     Action, ChunkDigest, Classified, ClosedTable, Event, Exposure, Fact, Failure, FaultClass, Header, JobFacts,
-    JobWorker, Log, MemberId, Partition, Source, TableId, Tag, Topology, Work,
+    JobWorker, Log, MemberId, Partition, QueryEnded, QueryId, Source, TableId, Tag, Topology, Work,
 };
 
 pub use effect::{Effect, Input, JobFailure};
@@ -59,6 +59,8 @@ pub struct JobDriver<R: RowEngine> {
     unreceipted: Unreceipted,
     /// What the tables were closed with. The shell's facts are read anew with every connection: what was told once stays.
     closed: BTreeMap<TableId, ClosedTable>,
+    /// Queries whose answers this worker has made as the owner of the results.
+    ended_queries: BTreeMap<QueryId, QueryEnded>,
     /// The end of the job, once this worker has concluded it.
     end: Option<R::End>,
     last_number: u64,
@@ -100,6 +102,7 @@ impl<R: RowEngine> JobDriver<R> {
             leaves: BTreeMap::new(),
             unreceipted: Unreceipted::default(),
             closed: BTreeMap::new(),
+            ended_queries: BTreeMap::new(),
             end: None,
             last_number: 0,
             steps: 0,
@@ -141,7 +144,13 @@ impl<R: RowEngine> JobDriver<R> {
             }
             Input::Finished(finished) => self.finish(finished, &mut turn),
             Input::Confirmed { work, message } => self.tell(Event::Confirmed { work, message }, &mut turn),
-            Input::Stalled => self.tell(Event::Stalled, &mut turn),
+            Input::Stalled => {
+                // The word of it may have been lost.
+                for (&query, end) in &self.ended_queries {
+                    self.announce_query_end(query, end, &mut turn);
+                }
+                self.tell(Event::Stalled, &mut turn);
+            }
             Input::Drain => self.drain(&mut turn),
             Input::Cleared(clearance) => self.tell(Event::Cleared(clearance), &mut turn),
         }
@@ -286,7 +295,9 @@ impl<R: RowEngine> JobDriver<R> {
                     }
                 }
                 Action::MakeAnswer { query, conclusion } => {
-                    self.queue(Log::Results, Queued::Answer { query, conclusion }, turn);
+                    if turn.check(self.unreceipted.check(turn.facts)) {
+                        self.queue(Log::Results, Queued::Answer { query, conclusion }, turn);
+                    }
                 }
                 Action::Conclude { conclusion } => self.conclude(conclusion, turn),
                 Action::AnnounceEnd => turn.effects.extend(self.end.clone().map(Effect::AnnounceEnd)),
@@ -317,6 +328,7 @@ impl<R: RowEngine> JobDriver<R> {
         self.readings.remove(&log);
         if log == Log::Results {
             self.end = None;
+            self.ended_queries.clear();
             self.unreceipted.clear();
         }
         self.held.retain(|(of, _, _), _| *of != log);
@@ -346,6 +358,15 @@ impl<R: RowEngine> JobDriver<R> {
             return;
         };
         turn.push(Effect::Publish { work, message, log: *log, body: body.clone() });
+    }
+
+    /// Says in the control log that a query has ended, unless that stands there.
+    fn announce_query_end(&self, query: QueryId, end: &QueryEnded, turn: &mut Turn<'_, R>) {
+        match turn.facts.query_end(query) {
+            Some(told) if told.agrees_with(end) => {}
+            // Another answer is told, too: whoever reads both fails the job.
+            _ => turn.push(Effect::Tell(Fact::QueryEnded { query, end: end.clone() })),
+        }
     }
 
     fn conclude(&mut self, conclusion: u64, turn: &mut Turn<'_, R>) {
@@ -380,7 +401,10 @@ impl<R: RowEngine> JobDriver<R> {
                     (Ticket::Complete { opened, edge }, StepJob::Complete(rows))
                 }
                 Queued::Task { work, sources } => (Ticket::Task(work), StepJob::Task { rows, sources }),
-                Queued::Answer { query, conclusion } => (Ticket::Answer { query, conclusion }, StepJob::Answer(rows)),
+                Queued::Answer { query, conclusion } => {
+                    let closed = self.closed.clone();
+                    (Ticket::Answer { query, conclusion }, StepJob::Answer { rows, closed })
+                }
                 Queued::Conclude { conclusion } => {
                     let closed = self.closed.clone();
                     (Ticket::Conclude { conclusion }, StepJob::Conclude { rows, closed })
@@ -444,7 +468,11 @@ impl<R: RowEngine> JobDriver<R> {
                 self.go_on(log, opened, turn);
             }
             (Ticket::Complete { opened, .. }, _) => self.go_on(Log::Broadcast, opened, turn),
-            (Ticket::Answer { query, conclusion }, _) => self.tell(Event::AnswerMade { query, conclusion }, turn),
+            (Ticket::Answer { query, conclusion }, Product::Answer(end)) => {
+                self.announce_query_end(query, &end, turn);
+                self.ended_queries.insert(query, end);
+                self.tell(Event::AnswerMade { query, conclusion }, turn);
+            }
             (Ticket::Conclude { conclusion }, Product::End(end)) => {
                 self.end = Some(end);
                 self.tell(Event::Concluded { conclusion }, turn);

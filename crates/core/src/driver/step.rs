@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use super::{LogPart, RowEngine};
-use crate::{ClosedTable, Log, QueryId, Source, StageId, TableId, Tag, Work};
+use crate::{ClosedTable, Log, QueryEnded, QueryId, Source, StageId, TableId, Tag, Work};
 
 /// Names a step: what it is for, and which ownership it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub(super) enum StepJob<R: RowEngine> {
     Take { rows: Weak<R::LogRows>, parts: Vec<LogPart<R::Body>>, permit: R::Permit },
     Complete(Weak<R::LogRows>),
     Task { rows: Weak<R::LogRows>, sources: u64 },
-    Answer(Weak<R::LogRows>),
+    Answer { rows: Weak<R::LogRows>, closed: BTreeMap<TableId, ClosedTable> },
     Conclude { rows: Weak<R::LogRows>, closed: BTreeMap<TableId, ClosedTable> },
 }
 
@@ -78,6 +78,8 @@ pub enum Product<R: RowEngine> {
     Messages(Vec<(Log, R::Sent)>),
     /// Rows of an answer that are certain by now.
     Early(R::Early),
+    /// The end of a query.
+    Answer(QueryEnded),
     /// The end of the job.
     End(R::End),
     /// The log was released before the step's turn came.
@@ -122,8 +124,8 @@ impl<R: RowEngine> StepJob<R> {
                 let made = engine.run_task((stage, partition), sources, held, &is_wanted)?;
                 Ok(made.map_or(Product::Released, Product::Messages))
             }
-            (Ticket::Answer { query, .. }, Self::Answer(rows)) => {
-                with(&rows, |rows| engine.make_answer(rows, query).map(|()| Product::Nothing))
+            (Ticket::Answer { query, .. }, Self::Answer { rows, closed }) => {
+                with(&rows, |rows| engine.make_answer(rows, query, &closed).map(Product::Answer))
             }
             (_, Self::Conclude { rows, closed }) => {
                 with(&rows, |rows| engine.conclude(rows, &closed).map(Product::End))

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{MemberId, SupervisorId};
+use crate::{MemberId, SupervisorId, limits};
 
 /// One try of one life of one supervisor to lead.
 ///
@@ -29,6 +29,11 @@ impl fmt::Display for Term {
     }
 }
 
+/// Whether no honest count of rounds gets from one to the other: a forged order must not keep everybody else out for ever.
+fn is_leap(from: u64, to: u64) -> bool {
+    to > limits::MAX_ROUND || to.saturating_sub(from) > limits::MAX_ROUND_LEAP
+}
+
 /// Kept by whoever executes a leader's orders: an order of an older term than one already seen is refused.
 ///
 /// ```
@@ -50,7 +55,8 @@ impl Fence {
     /// driver passes it on as [`super::Event::Fenced`].
     pub fn admit(&mut self, term: Term) -> Result<(), Term> {
         match self.highest {
-            Some(highest) if term < highest => Err(highest),
+            Some(highest) if term < highest || is_leap(highest.round, term.round) => Err(highest),
+            None if term.round > limits::MAX_ROUND => Err(Term { round: 0, ..term }),
             _ => {
                 self.highest = Some(term);
                 Ok(())
@@ -61,5 +67,27 @@ impl Fence {
     /// The highest term seen.
     pub fn highest(&self) -> Option<Term> {
         self.highest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn term(round: u64) -> Term {
+        Term { round, leader: SupervisorId(1), life: MemberId(7) }
+    }
+
+    #[test]
+    fn a_forged_order_with_the_largest_term_fences_nobody_out() {
+        let mut fence = Fence::default();
+        assert!(fence.admit(term(u64::MAX)).is_err(), "not even as the first one");
+        assert_eq!(fence.highest(), None);
+        assert_eq!(fence.admit(term(5)), Ok(()));
+        for forged in [u64::MAX, limits::MAX_ROUND + 1, limits::MAX_ROUND, 6 + limits::MAX_ROUND_LEAP] {
+            assert_eq!(fence.admit(term(forged)), Err(term(5)), "{forged}");
+        }
+        assert_eq!(fence.admit(term(6)), Ok(()), "the next leader is obeyed");
+        assert_eq!(fence.admit(term(6 + limits::MAX_ROUND_LEAP)), Ok(()));
     }
 }

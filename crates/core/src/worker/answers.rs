@@ -1,17 +1,19 @@
 //! Answers: from complete results to the end of the job.
 //!
 //! ```text
-//!  all rows of a query in ──▶ MakeAnswer ─▶ AnswerMade ──(every query made, every chunk accounted for)──▶ Conclude
-//!                                                              Conclude ─▶ Concluded ─▶ AnnounceEnd
+//!  all rows of a query in, all chunks of its tables accounted for ──▶ MakeAnswer ─▶ AnswerMade: the query is final
+//!                    every query made, every chunk accounted for ──▶ Conclude ─▶ Concluded ─▶ AnnounceEnd
 //! ```
+//!
+//! A query waits for its own tables only: others may still be uploaded when its answer is final.
 //!
 //! Only the owner of the results log has this state. It begins anew when the log is acquired anew: a number tells the
 //! answers of one ownership from those of the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Action, JobWorker};
-use crate::{QueryId, Route, StageId, Topology};
+use crate::{QueryId, Route, StageId, TableId, Topology};
 
 /// How far the owner of the results is with the answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub(super) struct Answers {
     /// Which ownership of the results log this is.
     conclusion: u64,
     queries: BTreeMap<QueryId, Answer>,
+    /// The tables whose accounts must be complete before a query's answer is final.
+    tables: BTreeMap<QueryId, BTreeSet<TableId>>,
     end: End,
 }
 
@@ -27,6 +31,8 @@ pub(super) struct Answers {
 enum Answer {
     /// So many stages have not sent all their rows.
     Open(usize),
+    /// All rows are in; chunks of its tables are not accounted for yet.
+    Unaccounted,
     /// The driver makes it, however long that takes.
     Making,
     Made,
@@ -51,7 +57,8 @@ impl Answers {
                 *stages += 1;
             }
         }
-        Self { conclusion, queries, end: End::Open }
+        let tables = queries.keys().map(|&query| (query, topology.tables_of(query))).collect();
+        Self { conclusion, queries, tables, end: End::Open }
     }
 
     /// Answers that are being made, and the conclusion.
@@ -64,21 +71,27 @@ impl Answers {
         self.end == End::Concluded
     }
 
-    /// All rows of a stage are in the results log. Names the query whose last stage it was.
-    fn complete(&mut self, topology: &Topology, stage: StageId) -> Option<QueryId> {
-        let Route::Results(query) = topology.stage(stage).route else { return None };
-        let answer = self.queries.get_mut(&query)?;
-        match answer {
-            Answer::Open(stages @ 2..) => {
-                *stages -= 1;
-                None
-            }
-            Answer::Open(_) => {
-                *answer = Answer::Making;
-                Some(query)
-            }
-            Answer::Making | Answer::Made => None,
+    /// All rows of a stage are in the results log.
+    fn complete(&mut self, topology: &Topology, stage: StageId) {
+        let Route::Results(query) = topology.stage(stage).route else { return };
+        match self.queries.get_mut(&query) {
+            Some(Answer::Open(stages @ 2..)) => *stages -= 1,
+            Some(answer @ Answer::Open(_)) => *answer = Answer::Unaccounted,
+            Some(Answer::Unaccounted | Answer::Making | Answer::Made) | None => {}
         }
+    }
+
+    /// The queries whose answers are to be made now.
+    fn begin(&mut self, is_accounted: impl Fn(TableId) -> bool) -> Vec<QueryId> {
+        let mut begun = Vec::new();
+        for (&query, answer) in &mut self.queries {
+            let tables = self.tables.get(&query).into_iter().flatten();
+            if *answer == Answer::Unaccounted && tables.copied().all(&is_accounted) {
+                *answer = Answer::Making;
+                begun.push(query);
+            }
+        }
+        begun
     }
 }
 
@@ -87,11 +100,11 @@ impl JobWorker {
     pub(super) fn advance_results(&mut self, actions: &mut Vec<Action>) {
         let (Some(results), Some(answers)) = (&mut self.results, &mut self.answers) else { return };
         for stage in results.inbox_mut().take_ready() {
-            if let Some(query) = answers.complete(&self.topology, stage) {
-                actions.push(Action::MakeAnswer { query, conclusion: answers.conclusion });
-            }
+            answers.complete(&self.topology, stage);
         }
-        let inbox = results.inbox();
+        let (inbox, conclusion) = (results.inbox(), answers.conclusion);
+        let begun = answers.begin(|table| inbox.has_all_chunks(table)).into_iter();
+        actions.extend(begun.map(|query| Action::MakeAnswer { query, conclusion }));
         let mut scanned = self.waves.iter().flat_map(|wave| &wave.tables);
         let all_made = answers.queries.values().all(|answer| *answer == Answer::Made);
         if answers.end == End::Open && all_made && inbox.is_done() && scanned.all(|&table| inbox.has_all_chunks(table))

@@ -187,7 +187,7 @@ pub enum Action {
         /// The task.
         work: Work,
     },
-    /// All rows of a query are in: make its answer, and tell with [`Event::AnswerMade`] when that is done.
+    /// All rows of a query are in, and all chunks of its tables are accounted for: make its answer, and tell with [`Event::AnswerMade`] when that is done.
     MakeAnswer {
         /// The query.
         query: QueryId,

@@ -7,7 +7,7 @@
 //!                 ┌── MessageArrived ─▶ Take | Hold | Drop ──(stage complete?)──▶ Announce ─▶ Attempted ─▶ Run ─▶ Publish…
 //!  owned logs ────┘                                                                            all Confirmed ─▶ Forget
 //!
-//!  results log (one owner) ── a query's rows in ──▶ MakeAnswer ─▶ AnswerMade ── everything in ──▶ Conclude ─▶ Concluded ─▶ AnnounceEnd
+//!  results log (one owner) ── a query's rows in ──▶ MakeAnswer ─▶ AnswerMade (final) ── everything in ──▶ Conclude ─▶ Concluded ─▶ AnnounceEnd
 //! ```
 //!
 //! The rows themselves are the driver's: this machine only knows ids. It survives a lost connection ([`Event::Connected`]

@@ -44,6 +44,7 @@ mod lenient;
 mod lone_value;
 mod math;
 mod moments;
+mod null_lists;
 mod nvl;
 mod offered;
 mod one_group;
@@ -127,6 +128,7 @@ pub fn register(context: &SessionContext) {
         context.register_udaf(Arc::unwrap_or_clone(function));
     }
     windows::register(context);
+    null_lists::register(context);
     bounded::register(context);
 }
 

@@ -88,10 +88,18 @@ fn rewritten(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Ok(standard) => return Ok(Transformed::yes(standard)),
         Err(expr) => expr,
     };
-    // DataFusion plans these two in a way that may be null, and then finds that they may not.
+    // DataFusion plans these in a way that may be null, and then finds that they may not.
+    let is_bool = |of: &Expr| matches!(of.get_type(schema), Ok(DataType::Boolean));
+    let compared = |of: Box<Expr>, op, with: bool| {
+        Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left: of, op, right: Box::new(lit(with)) })))
+    };
     expr = match expr {
         Expr::IsUnknown(of) => return Ok(Transformed::yes(Expr::IsNull(of))),
         Expr::IsNotUnknown(of) => return Ok(Transformed::yes(Expr::IsNotNull(of))),
+        Expr::IsTrue(of) if is_bool(&of) => return compared(of, Operator::IsNotDistinctFrom, true),
+        Expr::IsNotTrue(of) if is_bool(&of) => return compared(of, Operator::IsDistinctFrom, true),
+        Expr::IsFalse(of) if is_bool(&of) => return compared(of, Operator::IsNotDistinctFrom, false),
+        Expr::IsNotFalse(of) if is_bool(&of) => return compared(of, Operator::IsDistinctFrom, false),
         other => other,
     };
     let loses = |expr: &Expr, to: &DataType| expr.get_type(schema).is_ok_and(|from| drops_digits(&from, to));

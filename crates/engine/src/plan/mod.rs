@@ -29,6 +29,7 @@ mod labels;
 mod lazy;
 mod microseconds;
 mod mistake;
+mod multisets;
 mod needs;
 mod number;
 mod offered;

@@ -19,6 +19,7 @@ use super::hoist::hoist_subqueries;
 use super::labels::{labelled, shown};
 use super::microseconds::microseconds;
 use super::mistake::{check_statement, wrong};
+use super::multisets::with_copies_counted;
 use super::offered::check_offered;
 use super::order::total_orders;
 use super::pure::check_pure;
@@ -77,7 +78,7 @@ async fn plan_async(
     let shown = shown(&logical, workload);
     check_pure(&logical)?;
     check_offered(&logical)?;
-    let logical = name_subqueries_apart(first_of_each(logical)?)?;
+    let logical = name_subqueries_apart(first_of_each(with_copies_counted(logical)?)?)?;
     let logical = grouping_arguments(exact(microseconds(logical)?)?)?;
     let logical = hoist_subqueries(guard_filtered_aggregates(logical)?)?;
     let logical = guard_scalar_subqueries(dear_filters_last(logical)?)?;

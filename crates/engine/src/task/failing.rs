@@ -24,7 +24,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode};
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
-use crate::error::about_value;
+use crate::error::{ValueError, about_value, named_value_error};
 use crate::functions::{is_negative_named, operator_named};
 use crate::limits;
 use crate::plan::can_fail;
@@ -98,18 +98,24 @@ pub(super) fn named_failures(plan: Plan) -> Result<Plan> {
 
 /// An expression as it is, but for the text of its errors.
 #[derive(Debug)]
-struct Named(Expr);
+pub(super) struct Named(pub(super) Expr);
 
 impl Named {
     /// The error, with the expression and the first row that it fails at, if it is about a value.
     fn explained(&self, error: DataFusionError, batch: &RecordBatch) -> DataFusionError {
+        if named_value_error(&error).is_some() {
+            return error;
+        }
         let place = || {
             let fails = |row: &usize| self.0.evaluate(&batch.slice(*row, 1)).is_err();
             let values = (0..batch.num_rows()).find(fails).map(|row| self.values(batch, row)).unwrap_or_default();
             format!(", in {}{values}", shortened(&as_written(&self.0)))
         };
         match about_value(&error, place) {
-            Some(text) => DataFusionError::Execution(text),
+            Some(text) => {
+                let is_of_row = !collect_columns(&self.0).is_empty();
+                DataFusionError::External(Box::new(ValueError { text, is_of_row }))
+            }
             None => error,
         }
     }
@@ -125,7 +131,7 @@ impl Named {
                 false => array_value_to_string(array, row).unwrap_or_default(),
             };
             let text = if array.data_type().is_string() { format!("'{text}'") } else { text };
-            format!("{} is {}", column.name(), shortened(&text))
+            format!("{} is {}", in_words(column.name()), shortened(&text))
         });
         let values = values.collect::<Vec<_>>();
         if values.is_empty() { String::new() } else { format!(", where {}", values.join(" and ")) }
@@ -148,7 +154,12 @@ fn as_written(expr: &Expr) -> String {
         })
     });
     let written = written.map_or_else(|_| Arc::clone(expr), |written| written.data);
-    fmt_sql(written.as_ref()).to_string()
+    in_words(&fmt_sql(written.as_ref()).to_string())
+}
+
+/// The name of an expression as its user wrote it.
+fn in_words(name: &str) -> String {
+    name.replace("count(Int64(1))", "count(*)")
 }
 
 fn shortened(text: &str) -> String {

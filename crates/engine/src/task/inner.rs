@@ -10,6 +10,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use tenaz_core::{Partition, Source, StageId};
 
+use super::explaining::explained;
 use super::failing::{named_arguments, named_failures};
 use super::fast::{faster, spilling};
 use super::run::{MergeShare, run_plan, task_config, task_context};
@@ -41,6 +42,7 @@ pub fn run_inner(
     let mut output = TaskOutput::new(partitions);
     let ran = run_plan(&instance, &context, |batch| output.add(stage, &task.edge, Partition(0), source, batch));
     if let Err(cause) = ran {
+        let cause = explained(cause, &instance, &context);
         output.fail(stage, Error::Query { queries: plan.queries_behind(stage), cause });
     }
     Ok(output)

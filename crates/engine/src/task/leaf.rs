@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryLimit};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -15,6 +15,7 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::prelude::SessionConfig;
 use tenaz_core::{Partition, Source, StageId};
 
+use super::explaining::explained;
 use super::failing::{named_arguments, named_failures};
 use super::fast::faster;
 use super::run::{MergeShare, run_plan, task_config, task_context};
@@ -42,17 +43,17 @@ pub struct LeafRunner {
     env: Arc<RuntimeEnv>,
     columns: Vec<usize>,
     broadcasts: Arc<BTreeMap<StageId, Arc<dyn EdgeInput>>>,
-    stages: Vec<LeafStage>,
+    pub(super) stages: Vec<LeafStage>,
     partitions: u16,
     /// Held by whoever runs a stage in memory of its own.
     alone: Mutex<()>,
 }
 
 #[derive(Debug)]
-struct LeafStage {
-    id: StageId,
+pub(super) struct LeafStage {
+    pub(super) id: StageId,
     /// The names of those who need its rows.
-    queries: String,
+    pub(super) queries: String,
     edge: Edge,
     instance: Mutex<Instance>,
 }
@@ -91,13 +92,23 @@ impl LeafStage {
     }
 
     /// Runs the stage. What it has begun and not finished must not be found by the next run.
-    fn run(&self, context: &Arc<TaskContext>, source: Source, output: &mut TaskOutput) -> Result<()> {
+    pub(super) fn run(&self, context: &Arc<TaskContext>, source: Source, output: &mut TaskOutput) -> Result<()> {
         let ran =
             run_plan(&self.plan()?, context, |batch| output.add(self.id, &self.edge, Partition(0), source, batch));
         if ran.is_err() {
             self.instance.lock().unwrap_or_else(PoisonError::into_inner).runs = RUNS_PER_INSTANCE;
         }
         ran
+    }
+}
+
+impl LeafStage {
+    /// The error of a run in this context, with the expression that failed.
+    pub(super) fn explained(&self, error: DataFusionError, context: &Arc<TaskContext>) -> DataFusionError {
+        match self.plan() {
+            Ok(plan) => explained(error, &plan, context),
+            Err(_) => error,
+        }
     }
 }
 
@@ -133,13 +144,8 @@ impl LeafRunner {
     /// Runs every stage over one chunk. One that fails does not keep the others from their rows: [`TaskOutput::failures`] tells
     /// of it.
     pub fn run(&self, input: &LeafInput) -> TaskOutput {
-        let rows = ChunkRows {
-            batches: sliced(&input.rows),
-            columns: self.columns.clone(),
-            broadcasts: Arc::clone(&self.broadcasts),
-        };
-        let context = task_context(&self.config, &self.env, Arc::new(rows));
-        let mut output = TaskOutput::new(self.partitions);
+        let context = self.context(&input.rows);
+        let mut output = self.no_output();
         for stage in &self.stages {
             let mut ran = stage.run(&context, input.source, &mut output);
             if ran.as_ref().is_err_and(is_out_of_memory) {
@@ -147,10 +153,26 @@ impl LeafRunner {
                 ran = self.run_alone(stage, &context, input.source, &mut output);
             }
             if let Err(cause) = ran {
+                let cause = stage.explained(cause, &context);
                 output.fail(stage.id, Error::Query { queries: stage.queries.clone(), cause });
             }
         }
         output
+    }
+
+    /// The context in which a stage finds these rows of a chunk.
+    pub(super) fn context(&self, rows: &RecordBatch) -> Arc<TaskContext> {
+        let rows = ChunkRows {
+            batches: sliced(rows),
+            columns: self.columns.clone(),
+            broadcasts: Arc::clone(&self.broadcasts),
+        };
+        task_context(&self.config, &self.env, Arc::new(rows))
+    }
+
+    /// A place for the rows of a task.
+    pub(super) fn no_output(&self) -> TaskOutput {
+        TaskOutput::new(self.partitions)
     }
 
     /// Runs a stage that had too little memory beside what other threads do once more, in memory of its own: a question must not

@@ -2,7 +2,9 @@
 //!
 //! A task is a pure function of its rows. It never knows who runs it, nor when, nor how often it was run before.
 
+mod explaining;
 mod failing;
+mod failing_record;
 mod fast;
 mod inner;
 mod leaf;
@@ -16,6 +18,7 @@ use std::fmt::Debug;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::Result;
 
+pub use failing_record::FailingRecord;
 pub(crate) use fast::column_ranges;
 pub use inner::{compact, run_inner};
 pub use leaf::{LeafInput, LeafRunner};

@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use tenaz_core::ProcessRole;
 use tenaz_gateway::{Error, Gateway, GatewaySettings};
+use tenaz_vitals::{Identity, Vitals, VitalsSettings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::common::http::Stream;
@@ -224,6 +226,42 @@ fn slow_clients_are_let_go() {
         }
         gateway.stop().await;
         worker.leave().await;
+    });
+}
+
+#[test]
+fn silent_sockets_make_room_for_clients_and_probes_have_a_place_of_their_own() {
+    with_broker(async |deployment| {
+        let file = tokens(&[("ana", "secret-a")]);
+        let settings = VitalsSettings {
+            identity: Identity::alone(ProcessRole::Gateway),
+            key: None,
+            supervisors: Vec::new(),
+            every: Duration::from_secs(1),
+            http: Some("127.0.0.1:0".parse().unwrap()),
+        };
+        let vitals = Vitals::start(settings).await.unwrap();
+        let watched = vitals.http_addr().unwrap();
+        let gateway = deployment
+            .gateway_with(|settings| {
+                settings.limits.connections = 8;
+                settings.tokens_file = Some(file.path().to_owned());
+                settings.vitals = Some(vitals);
+            })
+            .await;
+        let ana = gateway.with("Authorization", "Bearer secret-a");
+        // A client that has shown its token keeps its place, whatever comes.
+        let mut silent = Vec::new();
+        for _ in 0..64 {
+            silent.push(tokio::net::TcpStream::connect(gateway.address).await.unwrap());
+        }
+        let begun = std::time::Instant::now();
+        assert_eq!(ana.get("/v1/jobs").await.status, 200);
+        assert_eq!(crate::common::http::Client::to(watched).get("/healthz").await.status, 200);
+        // Without making room it would have waited for the strangers' time, at least.
+        assert!(begun.elapsed() < tenaz_gateway::limits::STRANGER_PATIENCE, "{:?}", begun.elapsed());
+        drop(silent);
+        gateway.stop().await;
     });
 }
 

@@ -5,6 +5,9 @@
 mod common;
 
 mod access;
+mod any_bytes;
+mod cluster;
+mod encrypted;
 mod jobs;
 mod streams;
 mod uploads;

@@ -3,12 +3,12 @@ use std::time::Duration;
 
 use datafusion::arrow::ipc::reader::StreamReader;
 use serde_json::{Value, json};
-use tenaz_cluster::{IndexedRows, ResultIndex};
-use tenaz_core::TableId;
+use tenaz_cluster::{Control, IndexedRows, ResultIndex};
 use tenaz_core::limits::OFFSET_JUMP;
+use tenaz_core::{Fact, QueryEnded, QueryId, QueryOutcome, TableId};
 
 use crate::common::http::Client;
-use crate::common::worker::Worker;
+use crate::common::worker::{Worker, id};
 use crate::common::{create, eventually, shop, with_broker};
 
 #[test]
@@ -59,6 +59,35 @@ fn rows_appear_while_data_is_uploaded_and_the_end_is_explicit_in_every_format() 
         let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
         assert_eq!(state["results"], json!({"queries": end.queries, "failed": [], "tables": end.tables}));
         assert_eq!((&state["progress"]["records"], &state["progress"]["rejected"]), (&json!(5), &json!(1)));
+        gateway.stop().await;
+        worker.leave().await;
+    });
+}
+
+#[test]
+fn a_stream_ends_when_its_question_is_final_though_the_job_goes_on() {
+    with_broker(async |deployment| {
+        let worker = Worker::join(&deployment).await;
+        let gateway = deployment.gateway().await;
+        let job = create(&gateway, &shop(&["large", "turnover"])).await;
+        let mut rows = gateway.open("GET", &format!("/v1/jobs/{job}/results/large"), b"").await;
+        let open = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
+        assert_eq!((&open["questions"][0]["name"], &open["questions"][0]["state"]), (&json!("large"), &json!("open")));
+        let outcome = QueryOutcome::Answered { rows: 1, fingerprint: "f00d".to_owned() };
+        let end = QueryEnded { outcome, at_ms: 0 };
+        // The word of the end may come before the rows do.
+        let fact = Fact::QueryEnded { query: QueryId(0), end };
+        worker.book.tell(&id(&job), &Control::Fact(fact)).await.unwrap();
+        worker.write_rows(&job, 0, &[(11, "tea")]).await;
+        assert_eq!(rows.line().await.unwrap(), r#"{"row":{"n":11,"item":"tea"}}"#);
+        assert_eq!(rows.line().await.unwrap(), r#"{"end":{"rows":1,"fingerprint":"f00d","ordered":false}}"#);
+        assert_eq!(rows.line().await, None);
+        let state = gateway.get(&format!("/v1/jobs/{job}")).await.ok(200);
+        assert_eq!(state["state"], "uploading");
+        let question = &state["questions"][0];
+        assert_eq!((&question["state"], &question["rows"]), (&json!("final"), &json!(1)));
+        assert_eq!(question["final_at"], "1970-01-01T00:00:00.000Z");
+        assert_eq!(state["questions"][1]["state"], "open");
         gateway.stop().await;
         worker.leave().await;
     });

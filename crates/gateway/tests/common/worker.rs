@@ -167,7 +167,13 @@ impl Worker {
 
     /// The same, and says where the rows are.
     pub(crate) async fn finish_with(&self, job: &str, rows: u64, index: Option<ResultIndex>) -> ResultEnd {
-        let query = QueryEnd { name: "large".to_owned(), rows, fingerprint: "f00d".to_owned(), ordered: false };
+        let query = QueryEnd {
+            name: "large".to_owned(),
+            rows,
+            fingerprint: "f00d".to_owned(),
+            ordered: false,
+            final_at_ms: None,
+        };
         let table = TableEnd {
             name: "sales".to_owned(),
             records: 5,

@@ -25,7 +25,7 @@ impl PrivateCluster {
     pub async fn start_with(options: Vec<NodeOptions>) -> Result<PrivateCluster> {
         let peers: Vec<String> =
             options.iter().map(|options| format!("{}@{}", options.name, options.network.host())).collect();
-        let cookie = files::new_cookie();
+        let cookie = files::new_secret();
         let mut name_servers = NameServers::default();
         let mut nodes = Vec::with_capacity(options.len());
         for options in options {

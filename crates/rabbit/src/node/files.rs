@@ -7,11 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{NodeNetwork, NodeOptions, ports::Ports};
-use crate::{
-    error::{Error, NodeObstacle, Result},
-    random::random_u64,
+use super::{
+    NodeNetwork, NodeOptions,
+    ports::Ports,
+    users::{NodeUser, definitions},
 };
+use crate::error::{Error, NodeObstacle, Result};
 
 /// Erlang that writes the names of Raft servers to disk as soon as they are new. The launcher splits at spaces.
 ///
@@ -23,6 +24,8 @@ const RECORD_NAMES: &str = "spawn(fun()->Record=fun(Again)->\
     filename:basename(File)==\"names.dets\"],\
     timer:sleep(20),Again(Again)end,Record(Record)end).";
 
+/// A log of the broker of this size is put aside.
+const LOG_BYTES: u64 = 16 << 20;
 /// What is written to find out whether there is room: less than a node needs for its start.
 const ROOM_BYTES: usize = 64 << 10;
 
@@ -38,7 +41,12 @@ pub(super) struct Files {
 
 impl Files {
     /// Writes configuration and cookie. An existing cookie stays: cluster nodes share one.
-    pub(super) fn write(options: &NodeOptions, ports: &Ports, peers: &[String]) -> Result<Files> {
+    pub(super) fn write(
+        options: &NodeOptions,
+        own_user: Option<&NodeUser>,
+        ports: &Ports,
+        peers: &[String],
+    ) -> Result<Files> {
         let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if options.name.is_empty() || !options.name.chars().all(good) {
             let detail = "its name must consist of letters, digits, '-' and '_'".to_owned();
@@ -50,7 +58,14 @@ impl Files {
         let dir = options.dir.canonicalize().map_err(failed)?;
         let (name, network) = (options.name.clone(), options.network.clone());
         let files = Files { dir, name, network, record_names: options.record_names, life_begins: 0 };
-        files.write_all(&configuration(options, ports, peers)).map_err(failed)?;
+        let mut configuration = configuration(options, ports, peers);
+        if let Some(own_user) = own_user {
+            let path = files.dir.join("definitions.json");
+            let users = [std::slice::from_ref(own_user), &options.users].concat();
+            write_secret(&path, &definitions(&users)).map_err(failed)?;
+            configuration.push_str(&format!("load_definitions = {}\n", path.display()));
+        }
+        files.write_all(&configuration).map_err(failed)?;
         Ok(files)
     }
 
@@ -63,7 +78,7 @@ impl Files {
         fs::write(self.dir.join("enabled_plugins"), "[].\n")?;
         let cookie = self.dir.join("home/.erlang.cookie");
         if !cookie.exists() {
-            write_cookie(&cookie, &new_cookie())?;
+            write_cookie(&cookie, &new_secret())?;
         }
         Ok(())
     }
@@ -241,6 +256,8 @@ fn configuration(options: &NodeOptions, ports: &Ports, peers: &[String]) -> Stri
         format!("disk_free_limit.absolute = {}", options.disk_free_limit_bytes),
         "log.console = false".to_owned(),
         "log.file.level = warning".to_owned(),
+        format!("log.file.rotation.size = {LOG_BYTES}"),
+        "log.file.rotation.count = 1".to_owned(),
     ];
     if !peers.is_empty() {
         lines.push("cluster_formation.peer_discovery_backend = classic_config".to_owned());
@@ -252,8 +269,16 @@ fn configuration(options: &NodeOptions, ports: &Ports, peers: &[String]) -> Stri
     lines.join("\n") + "\n"
 }
 
-pub(super) fn new_cookie() -> String {
-    format!("{:016x}{:016x}", random_u64(), random_u64())
+/// A secret of 128 bits: the cookie that nodes of one cluster share, or a password.
+pub(super) fn new_secret() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the system gives random numbers");
+    format!("{:032x}", u128::from_be_bytes(bytes))
+}
+
+fn write_secret(path: &Path, text: &str) -> io::Result<()> {
+    let _ = fs::remove_file(path);
+    fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(text.as_bytes())
 }
 
 /// Erlang refuses a cookie that others can read.

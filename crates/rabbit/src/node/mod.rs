@@ -19,6 +19,7 @@ mod files;
 mod network;
 mod ports;
 mod process;
+mod users;
 
 use std::{
     path::{Path, PathBuf},
@@ -29,6 +30,7 @@ use std::{
 
 pub use cluster::PrivateCluster;
 pub use network::NodeNetwork;
+pub use users::NodeUser;
 
 use crate::{
     connection::Connection,
@@ -44,6 +46,7 @@ const STOP_DEADLINE: Duration = Duration::from_secs(20);
 const KILL_DEADLINE: Duration = Duration::from_secs(10);
 const RECORD_DEADLINE: Duration = Duration::from_secs(30);
 const FIRST_STREAM_TIMEOUT: Duration = Duration::from_secs(15);
+const FIRST_STREAM: &str = "tenaz.first-stream";
 const POLL: Duration = Duration::from_millis(50);
 const START_ATTEMPTS: usize = 3;
 const LOG_LINES_IN_ERRORS: usize = 15;
@@ -68,6 +71,8 @@ pub struct NodeOptions {
     pub extra_config: Vec<String>,
     /// The AMQP port; `None`: a free one. A node that is to come back after its caller's death needs one that stays.
     pub port: Option<u16>,
+    /// Who may log in. Nobody named: `guest`, as with any RabbitMQ that is just installed.
+    pub users: Vec<NodeUser>,
     /// Where it listens.
     pub network: NodeNetwork,
     /// More entries for the environment of all its processes, by which they can be recognised.
@@ -87,6 +92,7 @@ impl NodeOptions {
             disk_free_limit_bytes: 50 << 20,
             extra_config: Vec::new(),
             port: None,
+            users: Vec::new(),
             network: NodeNetwork::default(),
             marks: Vec::new(),
             record_names: true,
@@ -98,6 +104,8 @@ impl NodeOptions {
 #[derive(Debug)]
 pub struct PrivateNode {
     options: NodeOptions,
+    /// By which the node itself logs in.
+    own_user: Option<NodeUser>,
     files: Files,
     ports: Ports,
     epmd: Arc<process::Epmd>,
@@ -145,7 +153,7 @@ impl PrivateNode {
         let mut settings = self.settings();
         settings.answer_timeout = FIRST_STREAM_TIMEOUT;
         let connection = Connection::open(&settings, "the first stream").await?;
-        let spec = StreamSpec::new("tenaz.first-stream");
+        let spec = StreamSpec::new(FIRST_STREAM);
         connection.declare_stream(&spec).await?;
         let deadline = Instant::now() + RECORD_DEADLINE;
         while !self.files.knows_streams() {
@@ -162,8 +170,9 @@ impl PrivateNode {
     fn prepare(options: NodeOptions, epmd: Arc<process::Epmd>, peers: &[String]) -> Result<PrivateNode> {
         let mut ports = Ports::free(&options.name)?;
         ports.amqp = options.port.unwrap_or(ports.amqp);
-        let files = Files::write(&options, &ports, peers)?;
-        Ok(PrivateNode { options, files, ports, epmd, beam: None })
+        let own_user = (!options.users.is_empty()).then(|| NodeUser::of_the_node(FIRST_STREAM));
+        let files = Files::write(&options, own_user.as_ref(), &ports, peers)?;
+        Ok(PrivateNode { options, own_user, files, ports, epmd, beam: None })
     }
 
     /// Starts the node again, with the same directory and ports, and waits until AMQP answers.
@@ -206,7 +215,8 @@ impl PrivateNode {
 
     /// Where it listens, with user and password: `amqp://guest:guest@127.0.0.1:PORT/%2f`.
     pub fn url(&self) -> String {
-        format!("amqp://guest:guest@{}:{}/%2f", self.options.network.address, self.ports.amqp)
+        let url = self.broker_url();
+        format!("amqp://{}:{}@{}:{}/%2f", url.user, url.password, self.options.network.address, self.ports.amqp)
     }
 
     /// Settings with which to connect to it.
@@ -253,10 +263,13 @@ impl PrivateNode {
     }
 
     fn broker_url(&self) -> BrokerUrl {
+        let guest = || ("guest".to_owned(), "guest".to_owned());
+        let own_user = self.own_user.as_ref().map(|own| (own.name.clone(), own.password.clone()));
+        let (user, password) = own_user.unwrap_or_else(guest);
         BrokerUrl {
             tls: false,
-            user: "guest".to_owned(),
-            password: "guest".to_owned(),
+            user,
+            password,
             host: self.options.network.address.to_string(),
             port: self.ports.amqp,
             vhost: "/".to_owned(),

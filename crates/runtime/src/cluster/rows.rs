@@ -254,6 +254,23 @@ mod tests {
         assert_ne!(content(&other[0]), content(&messages[0]), "parts of two versions never mix");
     }
 
+    /// Arrow's own reader must not trust what it reads either: lengths and offsets come from the network.
+    #[test]
+    fn any_bytes_are_rows_or_refused() {
+        let some = encode(TASK, LINEAGE, &[(StageId(2), rows(5)), (StageId(3), rows(1))], Extras::default()).unwrap();
+        let none = encode(TASK, LINEAGE, &[], Extras::default()).unwrap();
+        let target = tenaz_fuzz::Target::new("rows", env!("CARGO_MANIFEST_DIR"));
+        target.seed(some[0].clone()).seed(none[0].clone()).run(|input| match decode("log", input) {
+            Ok(message) => {
+                for (_, batch) in &message.rows {
+                    batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());
+                }
+                format!("{}", message.rows.len())
+            }
+            Err(error) => error.to_string().chars().filter(|c| c.is_ascii_alphabetic()).take(60).collect(),
+        });
+    }
+
     #[test]
     fn nothing_to_say_is_still_a_message() {
         let source = Source::Chunk { table: TableId(0), number: 5 };

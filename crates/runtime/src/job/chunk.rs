@@ -8,6 +8,7 @@ use tenaz_csv::{Added, Chunk, Decoder};
 use tenaz_engine::LeafInput;
 
 use super::engine::{LocalEngine, usual_batch_bytes};
+use super::places::{Piece, ReadPlaces};
 use crate::Error;
 use crate::job_rows::{ChunkAccount, Message, lock};
 use crate::limits::HELD_SHARE;
@@ -23,6 +24,8 @@ pub(super) struct OpenChunk {
     first: Option<Claim>,
     account: ChunkAccount,
     reasons: BTreeMap<&'static str, u64>,
+    /// Where its rows are from, in their order.
+    pieces: Vec<Piece>,
     /// Portions that its rows point into, and how much memory they are.
     held: Vec<Chunk>,
     held_bytes: u64,
@@ -38,6 +41,7 @@ impl OpenChunk {
             first: Some(first),
             account: ChunkAccount::default(),
             reasons: BTreeMap::new(),
+            pieces: Vec::new(),
             held: Vec::new(),
             held_bytes: 0,
         }
@@ -100,6 +104,7 @@ impl LocalEngine<'_> {
         self.progress.table(usize::from(chunk.table.0)).bytes.fetch_add(portion.file_bytes, Ordering::Relaxed);
         for records in portion.records {
             let added = decoder.add_chunk(&records).map_err(tenaz_engine::Error::from)?;
+            chunk.pieces.push(Piece::new((portion.file, portion.number), &records, added.rows));
             self.account_for(chunk, (portion.file, portion.number), records.records, &added)?;
             if decoder.points_into_chunks() {
                 chunk.held_bytes += records.data.len() as u64;
@@ -116,7 +121,8 @@ impl LocalEngine<'_> {
         let (scan, table) = (chunk.scan, chunk.table);
         let source = Source::Chunk { table, number: chunk.number };
         let input = LeafInput { source, rows };
-        let product = self.rows.run_leaf(scan, &input)?;
+        let places = ReadPlaces { engine: self, scan, table, pieces: &chunk.pieces };
+        let product = self.rows.run_leaf(scan, &input, &places)?;
         if let Some(first_rows) = &self.first_rows[scan]
             && lock(first_rows).add(chunk.number, &product)
         {

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use datafusion::arrow::record_batch::RecordBatch;
 use tenaz_core::{
-    ChunkDigest, ClosedTable, Header, Lineage, Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId,
+    ChunkDigest, ClosedTable, FailedQuery, Header, Lineage, Log, LogPart, Partition, QueryEnded, QueryId, QueryOutcome,
+    RowEngine, Source, StageId, TableId,
 };
 use tenaz_engine::{Edge, JobPlan, Workload};
 
@@ -50,6 +51,8 @@ pub(super) struct LocalEngine<'a> {
     /// Of a strict job: the first bad record found so far, and its place in the data.
     first_reject: Mutex<Option<(u64, RejectLine)>>,
     has_reject: AtomicBool,
+    /// For stages that failed at a record: the place among all portions of the first such record found so far.
+    pub(super) failing_portions: Mutex<BTreeMap<StageId, u64>>,
     /// For stages that answer early: the rows that the observer knows already.
     told: Mutex<BTreeMap<StageId, RowSet>>,
 }
@@ -70,7 +73,7 @@ impl<'a> LocalEngine<'a> {
             budget: Budget::new(options.memory_bytes, options.temp_dir.clone()),
             show_early: observer.wants_rows(),
             keep_answers: true,
-            question_faults: QuestionFaults { is_alone: true },
+            question_faults: QuestionFaults::of_lone_process(),
         };
         let partitions = options.partitions(&data);
         let rows = JobRows::new(Cow::Borrowed(workload), Cow::Borrowed(plan), partitions, resources)?;
@@ -86,6 +89,7 @@ impl<'a> LocalEngine<'a> {
             rejects: Mutex::new(rows.spool()),
             first_reject: Mutex::new(None),
             has_reject: AtomicBool::new(false),
+            failing_portions: Mutex::default(),
             told: Mutex::default(),
             first_rows: first_rows(plan, options),
             next_scan: AtomicUsize::new(0),
@@ -205,6 +209,26 @@ fn reading_order(rows: &JobRows<'_>) -> Vec<usize> {
     order
 }
 
+impl LocalEngine<'_> {
+    /// Shows the observer what has come of a query. Nothing else looks at the answer before this step has come back.
+    fn tell_end(&self, rows: &LogRows, query: QueryId, ended: &QueryEnded) {
+        let LogRows::Results(results) = rows else { return };
+        match &ended.outcome {
+            QueryOutcome::Answered { .. } => {
+                let answer = lock(results).take_answer(query);
+                if let Some(answer) = answer {
+                    self.observer.question_final(query, &answer);
+                    lock(results).put_answer(query, answer);
+                }
+            }
+            QueryOutcome::Failed { class, text } => {
+                let name = self.rows.plan.queries[usize::from(query.0)].name.clone();
+                self.observer.question_failed(query, &FailedQuery { name, class: *class, text: text.clone() });
+            }
+        }
+    }
+}
+
 impl RowEngine for LocalEngine<'_> {
     type LogRows = LogRows;
     type Body = Message;
@@ -266,9 +290,21 @@ impl RowEngine for LocalEngine<'_> {
         })
     }
 
-    fn make_answer(&self, rows: &LogRows, query: QueryId) -> Result<(), Error> {
-        let task = || format!("the answer to {}", self.rows.plan.queries[usize::from(query.0)].name);
-        guarded(task, || self.rows.make_answer(rows, query))
+    fn make_answer(
+        &self,
+        rows: &LogRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, Error> {
+        let name = &self.rows.plan.queries[usize::from(query.0)].name;
+        guarded(
+            || format!("the answer to {name}"),
+            || {
+                let ended = self.rows.make_answer(rows, query, closed)?;
+                self.tell_end(rows, query, &ended);
+                Ok(ended)
+            },
+        )
     }
 
     fn conclude(&self, rows: &LogRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<Arc<Conclusion>, Error> {

@@ -4,12 +4,14 @@
 //!  run ──▶ LocalJob ──▶ threads: LocalJob::work ──▶ LocalJob::finish
 //!          (shell.rs: the shell around `tenaz_core::JobDriver`)
 //!            ├── engine.rs   what is done with rows
-//!            └── chunk.rs    reading, decoding and the leaf task of a chunk
+//!            ├── chunk.rs    reading, decoding and the leaf task of a chunk
+//!            └── places.rs   where the rows of a chunk stand in the files, when one of them is told of
 //! ```
 
 mod chunk;
 mod engine;
 mod first_rows;
+mod places;
 mod shell;
 
 use std::collections::BTreeMap;
@@ -92,6 +94,10 @@ pub trait Observer: Sync {
     }
     /// Rows of an unordered answer, as they become known. They are never taken back.
     fn rows(&self, query: QueryId, batch: &RecordBatch);
+    /// The answer to a query is complete and will not change, though others may go on.
+    fn question_final(&self, _query: QueryId, _answer: &Answer) {}
+    /// A query could not be answered; others go on.
+    fn question_failed(&self, _query: QueryId, _failed: &FailedQuery) {}
     /// A bad record.
     fn reject(&self, line: &RejectLine);
 }

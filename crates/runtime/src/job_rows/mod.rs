@@ -14,6 +14,7 @@
 mod log_rows;
 mod message;
 mod question_faults;
+mod record_places;
 mod results;
 
 use std::borrow::Cow;
@@ -25,7 +26,10 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use tenaz_core::{EdgeSums, FailedStages, Lineage, Log, Partition, QueryId, Source, StageId, TableId, Topology};
+use tenaz_core::{
+    Classified, ClosedTable, EdgeSums, FailedStages, FaultClass, Lineage, Log, Partition, QueryEnded, QueryId, Source,
+    StageId, TableId, Topology,
+};
 use tenaz_csv::Decoder;
 use tenaz_engine::{EdgeInput, JobPlan, LeafInput, LeafRunner, TaskOutput, Workload, run_inner};
 
@@ -34,7 +38,9 @@ use crate::spool::{Budget, Spool};
 use crate::{Answer, Error, limits};
 pub(crate) use log_rows::LogRows;
 pub use message::{ChunkAccount, Message, RejectPiece};
-pub(crate) use question_faults::QuestionFaults;
+pub(crate) use question_faults::{QuestionFaults, is_left_to_the_task};
+use record_places::located_failure;
+pub(crate) use record_places::{RecordPlace, RecordPlaces};
 pub(crate) use results::{Conclusion, Results};
 
 /// Rows by the edge that they travel on.
@@ -172,10 +178,26 @@ impl<'a> JobRows<'a> {
         done
     }
 
-    /// Runs every query's leaf stage on the rows of a chunk. Those that need a broadcast which has failed have failed with it.
-    pub(crate) fn run_leaf(&self, scan: usize, input: &LeafInput) -> Result<TaskProduct, Error> {
-        let mut output = self.leaf_runner(scan)?.run(input);
-        let mut failed = self.resources.question_faults.of_output(input.source, &mut output)?;
+    /// Runs every query's leaf stage on the rows of a chunk, which are from these places. Those that need a broadcast which has
+    /// failed have failed with it.
+    pub(crate) fn run_leaf(
+        &self,
+        scan: usize,
+        input: &LeafInput,
+        places: &dyn RecordPlaces,
+    ) -> Result<TaskProduct, Error> {
+        let runner = self.leaf_runner(scan)?;
+        let mut output = runner.run(input);
+        let mut failed = FailedStages::default();
+        for (stage, error) in std::mem::take(&mut output.failures) {
+            let located = if places.are_wanted(stage) && error.class() == FaultClass::Query {
+                located_failure(runner, stage, input, places)
+            } else {
+                None
+            };
+            let of_chunk = || self.resources.question_faults.failure(stage, places.source(), error);
+            failed.note(stage, located.map_or_else(of_chunk, Ok)?);
+        }
         failed.extend(self.leaves_without_broadcasts(scan));
         Ok(TaskProduct { output, failed })
     }
@@ -305,9 +327,20 @@ impl<'a> JobRows<'a> {
         working_memory(self.resources.memory_bytes, &self.resources.temp_dir, self.resources.threads)
     }
 
-    /// Puts an answer together from its complete rows. A query that has failed has none.
-    pub(crate) fn make_answer(&self, rows: &LogRows, query: QueryId) -> Result<(), Error> {
-        let LogRows::Results(results) = rows else { return Ok(()) };
+    /// Puts an answer together from its complete rows, after the closing checks of its tables. A query that has failed has none.
+    pub(crate) fn make_answer(
+        &self,
+        rows: &LogRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, Error> {
+        let LogRows::Results(results) = rows else { return Err(results::no_results()) };
+        lock(results).check(self, closed, Some(query))?;
+        self.answer_of_rows(results, query)?;
+        lock(results).ended(self, query)
+    }
+
+    fn answer_of_rows(&self, results: &Mutex<Results>, query: QueryId) -> Result<(), Error> {
         let Some(taken) = lock(results).take_rows_of(self, query) else { return Ok(()) };
         let env = self.task_memory()?;
         let planned = &self.plan.queries[usize::from(query.0)];

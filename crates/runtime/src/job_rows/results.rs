@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use tenaz_cluster::{IndexedRows, ResultIndex};
-use tenaz_core::{ClosedTable, FailedQuery, FailedStages, Ledger, LineageCheck, QueryId, Source, TableId};
+use tenaz_core::{
+    ClosedTable, FailedQuery, FailedStages, Ledger, LineageCheck, QueryEnded, QueryId, QueryOutcome, Source, TableId,
+};
 use tenaz_engine::Edge;
 
 use super::{ChunkAccount, JobRows, LogRows, Message, lock};
+use crate::answer::now_ms;
 use crate::spool::Spool;
 use crate::{Answer, Error};
 
@@ -94,13 +97,62 @@ impl Results {
         self.failed.extend(failed);
     }
 
+    /// The closing checks: answers are made of one version of every chunk, and records are conserved. Of one query, or of all.
+    /// `closed` says how many records each table was promised to have.
+    pub(super) fn check(
+        &self,
+        job: &JobRows<'_>,
+        closed: &BTreeMap<TableId, ClosedTable>,
+        only: Option<QueryId>,
+    ) -> Result<(), Error> {
+        let checked = match only {
+            None => self.lineage.check(&job.topology),
+            Some(query) => self.lineage.check_query(&job.topology, query),
+        };
+        checked.map_err(|error| Error::Mixed(error.in_words(|id| job.table_name(id).to_owned())))?;
+        let complete = only.map(|query| job.topology.tables_of(query));
+        let scanned = job.plan.scans.iter().map(|scan| scan.table);
+        for table in scanned.filter(|table| complete.as_ref().is_none_or(|complete| complete.contains(table))) {
+            let index = usize::from(table.0);
+            self.ledger
+                .check_table(index)
+                .map_err(|imbalance| Error::Imbalance { table: job.table_name(table).to_owned(), imbalance })?;
+            let found = self.ledger.tables()[index].records;
+            let promised = closed.get(&table).and_then(|closed| closed.records).unwrap_or(found);
+            if promised != found {
+                return Err(Error::Miscounted { what: format!("table {}", job.table_name(table)), promised, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// What has come of a query whose answer was made, or has failed.
+    pub(super) fn ended(&self, job: &JobRows<'_>, query: QueryId) -> Result<QueryEnded, Error> {
+        match (self.failed.of_query(&job.topology, query), &self.answers[usize::from(query.0)]) {
+            (Some(failure), _) => {
+                let outcome = QueryOutcome::Failed { class: failure.class, text: failure.text.clone() };
+                Ok(QueryEnded { outcome, at_ms: now_ms() })
+            }
+            (None, Some(answer)) => {
+                let outcome = QueryOutcome::Answered { rows: answer.rows, fingerprint: answer.fingerprint.clone() };
+                Ok(QueryEnded { outcome, at_ms: answer.final_at_ms })
+            }
+            (None, None) => Err(no_results()),
+        }
+    }
+
+    /// The answer to a query, for as long as somebody looks at it.
+    pub(crate) fn take_answer(&mut self, query: QueryId) -> Option<Answer> {
+        self.answers[usize::from(query.0)].take()
+    }
+
     /// The rows of a query, to make its answer of; none if it has failed.
     pub(super) fn take_rows_of(&mut self, job: &JobRows<'_>, query: QueryId) -> Option<Spool> {
         let has_failed = self.failed.of_query(&job.topology, query).is_some();
         (!has_failed).then(|| std::mem::replace(&mut self.spools[usize::from(query.0)], job.spool()))
     }
 
-    pub(super) fn put_answer(&mut self, query: QueryId, answer: Answer) {
+    pub(crate) fn put_answer(&mut self, query: QueryId, answer: Answer) {
         self.answers[usize::from(query.0)] = Some(answer);
     }
 }
@@ -115,19 +167,7 @@ impl JobRows<'_> {
     ) -> Result<Conclusion, Error> {
         let LogRows::Results(results) = rows else { return Err(no_results()) };
         let gathered = std::mem::replace(&mut *lock(results), Results::new(self));
-        let checked = gathered.lineage.check(&self.topology);
-        checked.map_err(|error| Error::Mixed(error.in_words(|id| self.table_name(id).to_owned())))?;
-        if let Err(imbalance) = gathered.ledger.check() {
-            return Err(Error::Imbalance { table: self.workload.tables[imbalance.table].name.clone(), imbalance });
-        }
-        for scan in &self.plan.scans {
-            let counts = gathered.ledger.tables()[usize::from(scan.table.0)];
-            let promised = closed.get(&scan.table).and_then(|closed| closed.records).unwrap_or(counts.records);
-            if promised != counts.records {
-                let what = format!("table {}", self.table_name(scan.table));
-                return Err(Error::Miscounted { what, promised, found: counts.records });
-            }
-        }
+        gathered.check(self, closed, None)?;
         let (mut answers, mut failed) = (Vec::new(), Vec::new());
         for (index, (planned, answer)) in self.plan.queries.iter().zip(gathered.answers).enumerate() {
             match (gathered.failed.of_query(&self.topology, QueryId(index as u16)), answer) {
@@ -144,7 +184,7 @@ impl JobRows<'_> {
     }
 }
 
-fn no_results() -> Error {
+pub(super) fn no_results() -> Error {
     let message = "an answer is missing although all its rows have come".to_owned();
     Error::Crashed { task: "concluding the job".to_owned(), message }
 }

@@ -18,11 +18,13 @@
 mod stream;
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use datafusion::arrow::buffer::Buffer;
 use tenaz_core::TableId;
 use tenaz_csv::{Block, BlockCutter, Chunk, Layout, Spares};
 use tenaz_engine::{JobPlan, Workload};
@@ -213,6 +215,29 @@ impl Reader {
             .iter()
             .filter(|files| files.scan == scan)
             .for_each(|files| files.stopped.store(true, Ordering::Release));
+    }
+
+    /// Reads bytes of a file that were read before, as they are canonical CSV. A stream is read from its beginning. `None`: they
+    /// cannot be read any more.
+    pub(crate) fn read_again(&self, table: TableId, file: usize, bytes: Range<u64>) -> Option<Buffer> {
+        let scan = self.scans.iter().find(|scan| scan.table == table)?;
+        let file = self.data.files(usize::from(table.0)).get(file)?;
+        let mut reader: Box<dyn Read + Send> =
+            match tenaz_source::open(&file.path, &scan.format, &file.constants()).ok()? {
+                Opened::Plain(open) => {
+                    let mut open = open;
+                    open.seek(SeekFrom::Start(bytes.start)).ok()?;
+                    Box::new(open)
+                }
+                Opened::Stream { reader, .. } => {
+                    let mut reader = reader;
+                    std::io::copy(&mut reader.by_ref().take(bytes.start), &mut std::io::sink()).ok()?;
+                    reader
+                }
+            };
+        let mut data = vec![0; usize::try_from(bytes.end - bytes.start).ok()?];
+        reader.read_exact(&mut data).ok()?;
+        Some(Buffer::from_vec(data))
     }
 
     /// Where portions that are done with leave their memory.

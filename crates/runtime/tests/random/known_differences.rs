@@ -1,11 +1,12 @@
 //! Differences that are known, each with its reason. What is not in this list fails the test.
 //!
-//! An entry matches as narrowly as it can: by the kind of difference, by the words of the SQL, by the text of an error. Every run
-//! prints how often each was met.
+//! An entry matches as narrowly as it can: by the kind of difference, the shape of the query and the text of an error, or by asking again
+//! without what is to blame. Every run prints how often each was met.
 
 use super::case::Case;
 use super::judge::{Kind, Opinions};
 use super::tree::Query;
+use super::walk::has_not_in_tied_by_more_than_equalities;
 
 /// Who is to blame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +24,6 @@ pub struct Finding<'f> {
     pub kind: Kind,
     pub case: &'f Case,
     pub query: &'f Query,
-    /// As tenaz was asked.
-    pub sql: &'f str,
     pub opinions: &'f Opinions,
 }
 
@@ -34,25 +33,17 @@ impl Finding<'_> {
         self.opinions.ours.iter().find_map(|(_, ours)| ours.as_ref().err()).map_or("", String::as_str)
     }
 
-    /// Whether tenaz and DataFusion stand alone with different answers.
-    fn is_without_second_opinion(&self) -> bool {
-        self.kind == Kind::Disputed && !matches!(self.opinions.duck, Some(Ok(_)))
-    }
-
-    /// Whether a table of the query has one in a column of the query.
-    fn has_negative_zero(&self) -> bool {
-        self.case.tables.iter().filter(|table| self.sql.contains(&format!("{} AS", table.name))).any(|table| {
-            let columns = table.columns.iter().enumerate();
-            let mut asked = columns.filter(|(_, (name, _))| self.sql.contains(&format!(".{name}")));
-            asked.any(|(column, _)| table.rows.iter().any(|row| row[column].as_deref() == Some("-0")))
-        })
-    }
-
-    pub fn duck_error(&self) -> &str {
-        match &self.opinions.duck {
-            Some(Err(error)) => error,
-            _ => "",
+    /// The tables with 0 in the place of -0; `None` if no table has one.
+    fn without_negative_zeros(&self) -> Option<Case> {
+        let mut case = self.case.clone();
+        let mut any = false;
+        for field in case.tables.iter_mut().flat_map(|table| table.rows.iter_mut().flatten().flatten()) {
+            if field == "-0" {
+                any = true;
+                "0".clone_into(field);
+            }
         }
+        any.then_some(case)
     }
 }
 
@@ -61,47 +52,45 @@ pub struct Known {
     pub name: &'static str,
     pub whose: Whose,
     pub reason: &'static str,
-    pub matches: fn(&Finding<'_>) -> bool,
+    pub matches: fn(&Finding<'_>, &mut Again<'_>) -> bool,
 }
+
+/// Asks everybody the same of other tables.
+pub type Again<'a> = dyn FnMut(&Case) -> Opinions + 'a;
 
 pub const KNOWN: &[Known] = &[
     Known {
         name: "digests with weights",
         whose: Whose::OurChoice,
         reason: "its digest depends on the grouping of rows; refused, and the message names percentile_cont",
-        matches: |f| {
+        matches: |f, _| {
             f.kind == Kind::Refused && f.error().contains("approx_percentile_cont_with_weight() is not offered")
         },
-    },
-    Known {
-        name: "quotients of decimals, without a second opinion",
-        whose: Whose::DataFusion,
-        reason: "its quotients have few digits and are cut off, and DuckDB has no word for another function of the query",
-        matches: |f| f.is_without_second_opinion() && (f.sql.contains(", 0.0))") || f.sql.contains(" / 1e3)")),
-    },
-    Known {
-        name: "SIMILAR TO, without a second opinion",
-        whose: Whose::DataFusion,
-        reason: "it takes the pattern for a regular expression, and DuckDB has no word for another function of the query",
-        matches: |f| f.is_without_second_opinion() && f.sql.contains("SIMILAR TO"),
     },
     Known {
         name: "NOT IN of a subquery that is tied by more than equalities",
         whose: Whose::DataFusion,
         reason: "its join for it does not mind nulls, and values cannot be had that way; refused with what to write instead",
-        matches: |f| {
-            f.kind == Kind::Refused && f.error().contains("tied to it by equalities only") && f.sql.contains("NOT")
+        matches: |f, _| {
+            f.kind == Kind::Refused
+                && f.error().contains("tied to it by equalities only")
+                && has_not_in_tied_by_more_than_equalities(f.query)
         },
     },
     Known {
         name: "negative zero",
         whose: Whose::DataFusion,
         reason: "floats are compared by IEEE's total order, in which -0 comes before 0; in SQL they are equal",
-        matches: |f| f.kind == Kind::AgainstDuck && f.has_negative_zero(),
+        // It is the reason if there is no difference without it.
+        matches: |f, again| {
+            let is_of_values = matches!(f.kind, Kind::AgainstDuck | Kind::Disputed | Kind::Alone);
+            let without = if is_of_values { f.without_negative_zeros() } else { None };
+            without.is_some_and(|case| again(&case).difference(f.query).is_none())
+        },
     },
 ];
 
 /// The known difference that this one is.
-pub fn known(finding: &Finding<'_>) -> Option<&'static Known> {
-    KNOWN.iter().find(|known| (known.matches)(finding))
+pub fn known(finding: &Finding<'_>, again: &mut Again<'_>) -> Option<&'static Known> {
+    KNOWN.iter().find(|known| (known.matches)(finding, again))
 }

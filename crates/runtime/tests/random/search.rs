@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::case::Case;
 use super::judge::{Judgement, Kind, Opinions};
 use super::known_differences::{Finding, known};
+use super::ledger::{Done, Ledger};
 use super::report::{Failure, Report, class, describe};
 use super::rng::Rng;
 use super::second_opinion::SecondOpinion;
@@ -33,6 +34,15 @@ pub struct Search {
     pub says: fn(&str),
     /// Errors that were made smaller already.
     pub seen: Mutex<BTreeSet<(Kind, String)>>,
+    /// Where it is written down what was searched.
+    pub ledger: Option<Ledger>,
+}
+
+/// What all threads know together.
+struct SoFar {
+    report: Report,
+    done: Done,
+    said: Instant,
 }
 
 impl Search {
@@ -41,7 +51,8 @@ impl Search {
         let cases = self.queries.div_ceil(super::case::QUERIES as u64);
         let stop = AtomicBool::new(false);
         let began = Instant::now();
-        let all = Mutex::new((Report::default(), Instant::now()));
+        let all =
+            Mutex::new(SoFar { report: Report::default(), done: Done::from(self.first_seed), said: Instant::now() });
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.max(1) {
                 scope.spawn(|| {
@@ -53,7 +64,8 @@ impl Search {
                         }
                         let report = self.check(seed, second.as_mut());
                         let mut guard = all.lock().expect("no thread panics with the report");
-                        let (all, said) = &mut *guard;
+                        let SoFar { report: all, done, said } = &mut *guard;
+                        done.add(seed);
                         for failure in report.failures.iter().filter(|(look, _)| !all.failures.contains_key(*look)) {
                             (self.says)(&failure.1.text);
                         }
@@ -65,12 +77,23 @@ impl Search {
                             *said = Instant::now();
                             let rate = all.queries as f64 / began.elapsed().as_secs_f64();
                             (self.says)(&format!("up to seed {seed}, {rate:.0} queries a second: {all}"));
+                            self.write_down(all, done);
                         }
                     }
                 });
             }
         });
-        all.into_inner().expect("all threads have ended").0
+        let SoFar { report, done, .. } = all.into_inner().expect("all threads have ended");
+        self.write_down(&report, &done);
+        report
+    }
+
+    fn write_down(&self, report: &Report, done: &Done) {
+        if let Some(ledger) = &self.ledger {
+            let queries = (done.end() - self.first_seed) * super::case::QUERIES as u64;
+            let differences = report.failures.values().map(|failure| failure.count).sum();
+            ledger.write(self.first_seed, done.end(), queries, differences);
+        }
     }
 
     /// One case.
@@ -106,8 +129,10 @@ impl Search {
                     0
                 }
                 Judgement::Different(kind) => {
-                    let text = sql(query, Dialect::Tenaz).unwrap_or_default();
-                    match known(&Finding { kind, case: &case, query, sql: &text, opinions }) {
+                    let settings: Vec<_> = opinions.ours.iter().map(|(settings, _)| *settings).collect();
+                    let mut again = |case: &Case| case.ask_alone(query, &settings, second.as_deref_mut());
+                    let finding = Finding { kind, case: &case, query, opinions };
+                    match known(&finding, &mut again) {
                         Some(known) => *report.known.entry(known.name).or_default() += 1,
                         None => self.note(&mut report, seed, kind, &case, query, opinions, second.as_deref_mut()),
                     }

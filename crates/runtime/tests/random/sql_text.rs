@@ -8,7 +8,8 @@ use super::tree::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     Tenaz,
-    /// DataFusion without tenaz: the same words, but what tenaz promises about ties is written out.
+    /// DataFusion without tenaz: the same words, but what tenaz promises about ties is written out, and what DataFusion means otherwise
+    /// has other words.
     Direct,
     /// DuckDB: ties written out, and other names for some functions.
     Duck,
@@ -46,7 +47,21 @@ impl Writer {
         text += &match &query.body {
             Body::Select(select) => self.select(select)?,
             Body::Set { operator, left, right } => {
-                format!("({}) {operator} ({})", self.query(left, false)?, self.query(right, false)?)
+                let (left, right) = (self.query(left, false)?, self.query(right, false)?);
+                match operator.strip_suffix(" ALL") {
+                    Some(of_copies @ ("INTERSECT" | "EXCEPT")) if self.dialect == Dialect::Direct => {
+                        let columns = names(query.columns.len());
+                        let columns = columns.trim_matches(['(', ')']);
+                        // DataFusion does not count copies, so they are told apart.
+                        let copies = |side: &str| {
+                            format!(
+                                "SELECT {columns}, row_number() OVER (PARTITION BY {columns}) AS copy FROM ({side}) AS s"
+                            )
+                        };
+                        format!("SELECT {columns} FROM (({}) {of_copies} ({})) AS s", copies(&left), copies(&right))
+                    }
+                    _ => format!("({left}) {operator} ({right})"),
+                }
             }
         };
         text += &self.order_and_limit(query, outermost)?;
@@ -245,9 +260,13 @@ impl Writer {
 
     /// Fills a template: `{0}` … arguments, `{*}` all of them, `{d}` DISTINCT, `{o}` ORDER BY, `{n}` IGNORE NULLS, `{f}` FILTER and OVER,
     /// `{u0}` ten to the power of the scale of an argument, `{t}` the smallest value of the result's scale, `{s}` that scale, `{p}` what makes
-    /// a quotient of the unscaled arguments one of that scale.
+    /// a quotient of the unscaled arguments one of that scale, `{regex1}` an argument as DuckDB writes it.
     fn call(self, call: &Call) -> Option<String> {
-        let template = if self.dialect == Dialect::Duck { call.operation.duck? } else { call.operation.tenaz };
+        let template = match self.dialect {
+            Dialect::Tenaz => call.operation.tenaz,
+            Dialect::Direct => call.operation.direct.unwrap_or(call.operation.tenaz),
+            Dialect::Duck => call.operation.duck?,
+        };
         let args: Vec<String> = call.args.iter().map(|arg| self.expr(arg)).collect::<Option<_>>()?;
         let mut tail = String::new();
         if let Some(filter) = &call.filter {
@@ -270,6 +289,7 @@ impl Writer {
                 "f" => text += &tail,
                 "*" => text += &args.join(", "),
                 "s" => text += &scale(call.of).to_string(),
+                "regex1" => text += &Writer { dialect: Dialect::Duck }.expr(call.args.get(1)?)?,
                 "t" => text += &format!("CAST('1e-{0}' AS DECIMAL({1}, {0}))", scale(call.of), scale(call.of) + 1),
                 "p" => {
                     let digits = |index: usize| call.args.get(index).map(|arg| scale(arg.of()));

@@ -1,5 +1,7 @@
 //! Visiting every query and expression of a tree.
 
+use std::collections::BTreeSet;
+
 use super::tree::{Body, By, Distinct, Expr, On, Query, Relation, Test, Ties};
 
 /// Calls `visit` for every expression, also inside subqueries, and `at_query` for every query.
@@ -91,4 +93,43 @@ pub fn is_open(query: &Query) -> bool {
         open_call |= matches!(expr, Expr::Call(call) if call.open)
     });
     open_query || open_call
+}
+
+/// Whether the query has a `NOT IN` of a subquery that is tied to the row outside by more than equalities.
+pub fn has_not_in_tied_by_more_than_equalities(query: &Query) -> bool {
+    let mut found = false;
+    walk(query, &mut |_| (), &mut |expr| {
+        if let Expr::Subquery { test: Test::In { not: true, .. }, query, .. } = expr {
+            found |= is_tied_by_more_than_equalities(query);
+        }
+    });
+    found
+}
+
+fn is_tied_by_more_than_equalities(query: &Query) -> bool {
+    let Body::Select(select) = &query.body else { return false };
+    let own: BTreeSet<&str> = select.from.iter().map(|join| alias_of(&join.relation)).collect();
+    let parts = match &select.filter {
+        Some(Expr::Logic { word: "AND", parts }) => parts.iter().collect(),
+        filter => filter.iter().collect::<Vec<_>>(),
+    };
+    parts.into_iter().any(|part| {
+        let is_equality = matches!(part, Expr::Call(call) if call.operation.tenaz == "({0} = {1})");
+        let mut is_tied = false;
+        walk_parts(part, &mut |expr| {
+            if let Expr::Column { name, .. } = expr {
+                is_tied |= !name.split_once('.').is_some_and(|(alias, _)| own.contains(alias));
+            }
+        });
+        is_tied && !is_equality
+    })
+}
+
+fn alias_of(relation: &Relation) -> &str {
+    match relation {
+        Relation::Named { alias, .. }
+        | Relation::Derived { alias, .. }
+        | Relation::Values { alias, .. }
+        | Relation::Series { alias, .. } => alias,
+    }
 }

@@ -6,77 +6,26 @@
 //!                └─ cut: lost, or accepted later without a word
 //! ```
 
+mod envelope;
 mod queue;
 mod registry_log;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt;
 
 use tenaz_core::{Fact, Log, RegistryEvent, Source};
 
+use crate::engine::LogBytes;
 use crate::rng::Rng;
 use crate::rows::Message;
-use crate::scenario::Version;
 
+pub(crate) use envelope::{ChunkCopy, ControlEntry, Envelope};
 use queue::{Queue, QueueHealth, Queued};
 pub(crate) use registry_log::RegistryLog;
 
 /// A job, by its place among the jobs of a run.
 pub(crate) type Job = usize;
-
-/// A chunk as it was sent: one number may come in two versions of its bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ChunkCopy {
-    /// The chunk.
-    pub(crate) source: Source,
-    /// Which version of its bytes.
-    pub(crate) version: Version,
-}
-
-/// Something in a control log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ControlEntry {
-    /// A fact.
-    Fact(Fact),
-    /// The mark of a reader.
-    Mark(u64),
-}
-
-/// Something that is published.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Envelope {
-    /// A chunk for the work queue of a wave.
-    Chunk {
-        /// The job.
-        job: Job,
-        /// The wave.
-        wave: usize,
-        /// The chunk.
-        chunk: ChunkCopy,
-    },
-    /// Rows for a log.
-    Rows(Job, Log, Message),
-    /// Something for the control log.
-    Control(Job, ControlEntry),
-    /// An event for the registry, of so many bytes.
-    Registry(RegistryEvent, u64),
-}
-
-impl fmt::Display for Envelope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Chunk { job, wave, chunk } => {
-                write!(f, "{} {:?} for wave {wave} of job {job}", chunk.source, chunk.version)
-            }
-            Self::Rows(job, log, Message { header, rows, .. }) => {
-                let (source, part, parts) = (header.source, header.part, header.parts);
-                write!(f, "{source} {part}/{parts} for {log} of job {job}: {} rows", rows.len())
-            }
-            Self::Control(job, entry) => write!(f, "{entry:?} of job {job}"),
-            Self::Registry(event, bytes) => write!(f, "{event:?} ({bytes} bytes)"),
-        }
-    }
-}
 
 /// How many messages at the end of a log a power cut may take.
 pub(crate) const MAX_TAIL: usize = 4;
@@ -204,6 +153,11 @@ impl Broker {
         let id = self.next_id();
         self.connections.insert(id, Connection::default());
         id
+    }
+
+    /// How many numbers were given to connections and publishes.
+    pub(crate) fn published(&self) -> u64 {
+        self.last_id
     }
 
     /// Whether the connection is still there.
@@ -537,6 +491,12 @@ impl Broker {
         self.jobs[job].logs.get(&log)?.get(offset as usize)
     }
 
+    /// What stands in the results log of a job with a real engine.
+    pub(crate) fn real_results(&self, job: Job) -> Vec<LogBytes> {
+        let log = self.jobs[job].logs.get(&Log::Results);
+        log.into_iter().flatten().filter_map(|message| message.real.clone()).collect()
+    }
+
     /// Where a reader starts that asks for `from`: a log that ends before begins with whatever comes next.
     pub(crate) fn start(&self, job: Job, log: Log, from: u64) -> u64 {
         from.min(self.jobs[job].logs.get(&log).map_or(0, |log| log.len() as u64))
@@ -584,68 +544,5 @@ impl Connection {
         for out in self.outbox.iter_mut().take(WINDOW) {
             out.written_at.get_or_insert(now);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tenaz_core::TableId;
-
-    const CALM: Condition = Condition { now: 1, is_full: false, is_stalled: false };
-
-    fn broker() -> Broker {
-        let mut broker = Broker::new(&[1], 1_000, 1_000);
-        broker.declare(0);
-        broker
-    }
-
-    fn touched() -> Envelope {
-        Envelope::Control(0, ControlEntry::Fact(Fact::Touched))
-    }
-
-    #[test]
-    fn a_cut_connection_gives_its_chunks_back_to_their_places() {
-        let mut broker = broker();
-        let mut rng = Rng::new(1);
-        let chunk = |number| ChunkCopy { source: Source::Chunk { table: TableId(0), number }, version: Version::First };
-        (0..3).for_each(|number| broker.store(Envelope::Chunk { job: 0, wave: 0, chunk: chunk(number) }));
-        let (first, second) = (broker.connect(), broker.connect());
-        assert_eq!(broker.deliver(first, (0, 0), 1), Some((0, chunk(0), false)));
-        assert_eq!(broker.deliver(first, (0, 0), 1), Some((1, chunk(1), false)));
-        broker.say(first, (0, 0, 0), Settled::Acked);
-        broker.accept(first, CALM, &mut rng);
-        broker.cut(first, &mut rng);
-        assert_eq!(broker.deliver(second, (0, 0), 1), Some((1, chunk(1), true)));
-        assert_eq!(broker.deliver(second, (0, 0), 1), Some((2, chunk(2), false)));
-    }
-
-    #[test]
-    fn a_refused_publish_is_not_there_and_its_publisher_hears_of_it() {
-        let mut broker = broker();
-        let mut rng = Rng::new(1);
-        let connection = broker.connect();
-        let mut refused = 0;
-        for _ in 0..20 {
-            broker.publish(connection, touched(), 0);
-            let accepted = broker.accept(connection, Condition { is_full: true, ..CALM }, &mut rng).is_some();
-            let (_, is_confirmed) = broker.take_confirm(connection, &mut rng).expect("an answer");
-            assert_eq!(accepted, is_confirmed);
-            refused += usize::from(!accepted);
-        }
-        assert_eq!(broker.control(0).len(), 20 - refused);
-        assert!((1..20).contains(&refused));
-    }
-
-    #[test]
-    fn a_confirm_is_lost_with_its_connection_but_the_message_is_not() {
-        let mut broker = broker();
-        let mut rng = Rng::new(1);
-        let connection = broker.connect();
-        broker.publish(connection, touched(), 0);
-        broker.accept(connection, CALM, &mut rng);
-        broker.cut(connection, &mut rng);
-        assert_eq!(broker.control(0), [ControlEntry::Fact(Fact::Touched)]);
-        assert_eq!(broker.take_confirm(connection, &mut rng), None);
     }
 }

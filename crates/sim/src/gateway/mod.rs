@@ -45,6 +45,8 @@ pub(crate) enum Answer {
     Later,
     /// Other bytes are known under this number.
     Conflict,
+    /// The job is still being created.
+    BeingCreated,
     /// This gateway does not know the job.
     NotFound,
     /// The job has ended.

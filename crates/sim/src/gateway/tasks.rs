@@ -1,8 +1,8 @@
 //! Requests that a gateway has begun.
 
 use tenaz_core::{
-    BoundedText, ChunkDigest, ChunkIntake, End, Fact, FaultClass, FullQueue, IntakeStep, Promise, RegistryEvent,
-    Source, TableId,
+    BoundedText, ChunkDigest, ChunkIntake, CreationStep, End, Fact, FaultClass, FullQueue, IntakeStep, Promise,
+    RegistryEvent, Source, TableId,
 };
 
 use super::queues::{queue_name, silence_of, touch};
@@ -37,8 +37,12 @@ pub(super) struct Task {
 enum Stage {
     /// The registry is to know the job.
     Creating,
+    /// Its queues and logs are made, and its control log is to say what it asks.
+    Making,
     /// Its queues and logs are to be known as made.
     Preparing,
+    /// Its control log is to say again what it asks.
+    WritingSpec,
     /// This gateway is to have read that.
     Knowing,
     Chunk(ChunkTask),
@@ -161,20 +165,11 @@ impl Desk {
         if at.base.end_of(&card.id).is_some() {
             return self.answer(id, Answer::Ended);
         }
-        let Some(entry) = at.base.registry.get(&card.id) else {
-            match ask {
-                Ask::Create => drop(self.tasks.insert(id, Task::new(job, Stage::Creating, now_ms))),
-                _ => self.answer(id, Answer::NotFound),
-            }
-            return;
-        };
-        if !entry.prepared {
-            let stage = if ask == Ask::Create { Some(Stage::Preparing) } else { None };
-            match stage {
-                Some(stage) => drop(self.tasks.insert(id, Task::new(job, stage, now_ms))),
-                None => self.answer(id, Answer::Later),
-            }
-            return;
+        if at.base.registry.get(&card.id).is_none() && ask != Ask::Create {
+            return self.answer(id, Answer::NotFound);
+        }
+        if ask != Ask::Create && ask != Ask::Cancel && !at.base.is_ready(job, &card.id) {
+            return self.answer(id, Answer::BeingCreated);
         }
         let is_read = at.base.jobs.get(&job).is_some_and(|booked| booked.control.is_caught_up());
         if !is_read && ask != Ask::Create && ask != Ask::Cancel {
@@ -182,7 +177,12 @@ impl Desk {
             return self.requests.push_back((id, ask));
         }
         let stage = match ask {
-            Ask::Create => return self.answer(id, Answer::Done),
+            Ask::Create => match CreationStep::next(at.base.creation_signs(job, &card.id)) {
+                CreationStep::Announce => Stage::Creating,
+                CreationStep::MakeAll => Stage::Making,
+                CreationStep::WriteSpec => Stage::WritingSpec,
+                CreationStep::Nothing | CreationStep::Refuse => Stage::Knowing,
+            },
             Ask::Missing => {
                 touch(job, at);
                 let answer = self.missing(job, at);
@@ -235,10 +235,12 @@ impl Desk {
         };
         let envelope = match &mut task.stage {
             Stage::Creating => registry(RegistryEvent::Created { card: card.clone() }),
-            Stage::Preparing => {
+            Stage::Making => {
                 at.broker.declare(job);
-                registry(RegistryEvent::Prepared { id: card.id.clone() })
+                Some(Envelope::Control(job, ControlEntry::Spec))
             }
+            Stage::WritingSpec => Some(Envelope::Control(job, ControlEntry::Spec)),
+            Stage::Preparing => registry(RegistryEvent::Prepared { id: card.id.clone() }),
             Stage::Knowing => None,
             Stage::Closing(table) => {
                 let table = *table;
@@ -259,7 +261,7 @@ impl Desk {
         };
         let answer = match &task.stage {
             Stage::Chunk(chunk) => chunk_answer(&chunk.step),
-            Stage::Knowing if at.base.is_open(&card.id) => Some(Answer::Done),
+            Stage::Knowing if at.base.is_ready(job, &card.id) => Some(Answer::Done),
             Stage::Knowing => {
                 task.not_before_ms = at.now_ms + 100;
                 None
@@ -321,10 +323,14 @@ impl Desk {
         let mut confirmed_wave = None;
         let answer = match (&mut task.stage, is_accepted) {
             (Stage::Creating, true) => {
+                task.stage = Stage::Making;
+                None
+            }
+            (Stage::Making, true) => {
                 task.stage = Stage::Preparing;
                 None
             }
-            (Stage::Preparing, true) => {
+            (Stage::Preparing | Stage::WritingSpec, true) => {
                 task.stage = Stage::Knowing;
                 None
             }

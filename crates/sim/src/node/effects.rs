@@ -44,7 +44,7 @@ impl Part {
                 self.deliveries.remove(&tag);
             }
             Effect::Tell(fact) => self.tell(fact, at),
-            Effect::Show(never) => match never {},
+            Effect::Show(messages) => self.show(messages, at),
             Effect::Dropped => at.trace.note(format_args!("  dropped")),
             Effect::AnnounceEnd(end) => {
                 self.farewell = Some(end);
@@ -112,7 +112,9 @@ impl Part {
         at.trace.note(format_args!("  stands back: {error}"));
         at.checks.stood_back += 1;
         if at.mutation == Mutation::StandBackFails {
-            at.checks.broken(format!("a job failed that should not: {error}"));
+            let (code, reason) = ("no_disk".to_owned(), BoundedText::from(error.to_string()));
+            self.farewell = Some(End::Failed { code, reason, class: error.class() });
+            self.say_farewell(at);
         }
         if self.presence == Presence::Working {
             self.presence = Presence::StoodBack;

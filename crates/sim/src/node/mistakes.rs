@@ -159,7 +159,7 @@ impl Part {
     /// Lets a message that the driver has dropped touch the rows of its log.
     fn take_anyway(&self, hint: &Hint) {
         let Hint::Arrived(log, message) = hint else { return };
-        if let Some(rows) = self.engine.rows(*log) {
+        if let Some(rows) = self.engine.toy().and_then(|engine| engine.rows(*log)) {
             rows.borrow_mut().take([message.clone()]);
         }
     }
@@ -173,6 +173,7 @@ impl Part {
                 self.ack(tag, at);
             }
             (Ticket::Take { log: Log::Results, .. }, Mutation::ConcludeEarly) => self.conclude_present(at),
+            (Ticket::Take { log: Log::Results, .. }, Mutation::AnswerEarly) => self.answer_present(at),
             _ => {}
         }
     }
@@ -185,12 +186,27 @@ impl Part {
         }
     }
 
+    fn answer_present(&self, at: &Surroundings<'_>) {
+        let Some(facts) = self.facts(at) else { return };
+        let closed = facts.closed_tables().map(|(table, closed)| (table, closed.clone())).collect();
+        if let Some(engine) = self.engine.toy()
+            && let Some(rows) = engine.rows(Log::Results)
+        {
+            for &query in self.scenario.answer.keys() {
+                // Only what the engine finds matters.
+                drop(engine.make_answer(&rows, query, &closed));
+            }
+        }
+    }
+
     fn conclude_present(&self, at: &Surroundings<'_>) {
         let Some(facts) = self.facts(at) else { return };
         let closed = facts.closed_tables().map(|(table, closed)| (table, closed.clone())).collect();
-        if let Some(rows) = self.engine.rows(Log::Results) {
+        if let Some(engine) = self.engine.toy()
+            && let Some(rows) = engine.rows(Log::Results)
+        {
             // Only what the engine finds matters.
-            drop(self.engine.conclude(&rows, &closed));
+            drop(engine.conclude(&rows, &closed));
         }
     }
 }

@@ -220,7 +220,16 @@ impl Part {
         for finding in self.engine.findings() {
             match finding {
                 Finding::Broken(rule) => at.checks.broken(rule),
+                Finding::Answered(query, results) => {
+                    at.checks.answered(self.job, query, &self.scenario, &results);
+                }
                 Finding::Concluded(results) => at.checks.conclude(self.job, &self.scenario, &results),
+                Finding::RealEnd(end) => {
+                    let Some(job) = self.scenario.real() else { continue };
+                    let results = at.broker.real_results(self.job);
+                    at.checks
+                        .conclude_real(self.job, |log_is_whole| job.judge(&*end, log_is_whole.then_some(&results)));
+                }
             }
         }
     }

@@ -52,6 +52,14 @@ impl Part {
         self.send(Sent::Fact(fact), at);
     }
 
+    /// Rows that are certain already. If such a message is lost, they come with the finished task.
+    pub(super) fn show(&self, messages: Vec<Message>, at: &mut Surroundings<'_>) {
+        let Some(connection) = at.base.connection else { return };
+        for message in messages {
+            at.broker.publish(connection, Envelope::Rows(self.job, Log::Results, message), at.now);
+        }
+    }
+
     pub(super) fn say_farewell(&mut self, at: &mut Surroundings<'_>) {
         if let Some(end) = self.farewell.clone() {
             self.send(Sent::Farewell(end), at);

@@ -95,6 +95,10 @@ impl Part {
         let Some(message) = at.broker.message(self.job, log, reader.offset).cloned() else { return };
         let (reading, offset, permit) = (reader.reading, reader.offset, Rc::clone(&reader.window));
         reader.offset += 1;
+        at.base.was_read(at.now_ms);
+        if message.is_early() {
+            return self.heard(at);
+        }
         self.incoming.push_back(Incoming::Message { log, reading, offset, message, permit });
     }
 

@@ -153,12 +153,16 @@ impl Parts {
     /// Reads the registry, and begins or ends parts in jobs.
     pub(crate) fn read_registry(&mut self, at: &mut Surroundings<'_>) {
         at.read_registry();
+        self.begin_and_end_parts(at);
+    }
+
+    fn begin_and_end_parts(&mut self, at: &mut Surroundings<'_>) {
         for job in 0..at.setup.jobs.len() {
             let card = &at.setup.jobs[job].card;
-            let is_open = at.base.is_open(&card.id);
+            let is_ready = at.base.is_ready(job, &card.id);
             let can_serve = self.kind == WorkerKind::Right
                 || (self.kind == WorkerKind::OtherPlan && at.mutation == Mutation::OtherPlanServes);
-            if is_open && can_serve && !self.is_leaving && !self.jobs.contains_key(&job) {
+            if is_ready && can_serve && !self.is_leaving && !self.jobs.contains_key(&job) {
                 let mut part = Part::new(job, at);
                 part.take_place(at);
                 if at.base.connection.is_some() {
@@ -195,6 +199,9 @@ impl Parts {
     /// Reads a control log.
     pub(crate) fn read_control(&mut self, job: Job, at: &mut Surroundings<'_>) {
         at.read_control(job);
+        if !self.jobs.contains_key(&job) {
+            self.begin_and_end_parts(at);
+        }
         if let Some(part) = self.jobs.get_mut(&job) {
             part.read_notes(at);
         }

@@ -14,9 +14,10 @@ use crate::gateway::{Answer, Desk, Gateway, RequestId};
 use crate::mutation::Mutation;
 use crate::node::Worker;
 use crate::options::{Setup, WorkerKind};
+use crate::parties::Parties;
 use crate::process::{News, Process, Surroundings};
 use crate::rng::Rng;
-use crate::step::Pace;
+use crate::step::{Pace, Step};
 use crate::trace::Trace;
 
 /// In how many of a hundred steps a worker that seems to come and go does so.
@@ -54,6 +55,8 @@ pub(crate) struct World {
     /// For each worker: until when its disk is full. For each process: until when nobody starts one there.
     full_disks: Vec<u64>,
     absent_until: Vec<u64>,
+    /// Who took part in each step so far, where that is asked for.
+    took_part: Option<Vec<Parties>>,
 }
 
 impl World {
@@ -96,8 +99,14 @@ impl World {
             slow_until: 0,
             full_disks: vec![0; workers],
             absent_until,
+            took_part: setup.keep_parties.then(Vec::new),
             setup,
         }
+    }
+
+    /// Who took part in each step.
+    pub(crate) fn take_parties(&mut self) -> Vec<Parties> {
+        self.took_part.take().unwrap_or_default()
     }
 
     /// The number of steps so far.
@@ -173,12 +182,36 @@ impl World {
             self.beat();
         }
         let steps = self.possible();
-        if let Some(step) = self.pace.pick(&steps, &mut self.rng) {
+        let picked = self.pace.pick(&steps, &mut self.rng);
+        let owner = picked.and_then(|step| self.owner(step));
+        let published = self.broker.published();
+        if let Some(step) = picked {
             self.trace.note(format_args!("{} {step}", self.now));
             self.perform(step);
         }
+        self.note_parties(picked, owner, published);
         self.flap();
         self.observe();
+    }
+
+    /// The process over whose connection the broker accepts something.
+    fn owner(&self, step: Step) -> Option<usize> {
+        let Step::Accept(connection) = step else { return None };
+        self.processes().find(|(_, base)| base.connection == Some(connection)).map(|(slot, _)| slot)
+    }
+
+    fn note_parties(&mut self, picked: Option<Step>, owner: Option<usize>, published: u64) {
+        let workers = self.workers.len();
+        // Clocks strike, and workers that seem to come and go do so, whatever else happens.
+        let is_beat = self.now.is_multiple_of((self.setup.silence / BEATS_PER_SILENCE).max(1));
+        let is_flapping = self.workers.iter().flatten().any(|worker| self.now < worker.base.flaps_until);
+        let has_published = self.broker.published() > published;
+        let Some(took_part) = &mut self.took_part else { return };
+        took_part.push(match picked {
+            _ if is_beat || is_flapping || self.now < self.slow_until => Parties::ALL,
+            Some(step) => Parties::of_step(step, owner, has_published, workers),
+            None => Parties::default(),
+        });
     }
 
     /// Heartbeats come from clocks: however much else there is to do, processes that are awake send and hear them.

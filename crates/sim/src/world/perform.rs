@@ -37,7 +37,8 @@ impl World {
             Step::ClientAsk(job) => self.client_asks(job),
             Step::ClientHear(job) => {
                 let every = self.setup.silence;
-                self.clients[job].hear(&self.setup.jobs[job], self.now, every, self.setup.mutation);
+                let now = (self.now, self.setup.ms_of(self.now));
+                self.clients[job].hear(&self.setup.jobs[job], now, every, self.setup.mutation);
             }
             Step::Start(slot) => self.start(slot),
             Step::Heartbeat(slot) => self.heartbeat(slot),

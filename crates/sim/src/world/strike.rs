@@ -10,8 +10,8 @@ use crate::process::{News, Process};
 const SILENT_CONNECTION: u64 = 24;
 
 impl World {
-    /// Lets a fault happen.
-    pub(crate) fn strike(&mut self, fault: Fault) {
+    /// Lets a fault happen. False if all is as it was before.
+    pub(crate) fn strike(&mut self, fault: Fault) -> bool {
         let hit = match fault {
             fault if !self.has_place_of(fault) => false,
             Fault::KillWorker(slot) => self.kill_worker(slot),
@@ -83,6 +83,8 @@ impl World {
         if hit {
             self.checks.fired.push(fault);
         }
+        // The disk is the machine's: whoever is started there next finds it full.
+        hit || matches!(fault, Fault::FullDisk(..))
     }
 
     /// Whether there is a process whose place the fault names.

@@ -349,7 +349,8 @@ impl Inner {
         incarnation: Incarnation,
     ) -> Result<(), BackendError> {
         let program = self.program.clone().unwrap_or_else(command::program);
-        let command = ProcessCommand::new(program, &self.home, &self.config, spec, incarnation);
+        let command = ProcessCommand::new(program, &self.home, &self.config, spec, incarnation)
+            .map_err(|error| went_wrong("making its command", &error))?;
         let path = self.home.log_path(&spec.name);
         let log = log_file::open(&path, &spec.name, incarnation);
         let mut log = log.map_err(|error| went_wrong("opening its log", &error))?;

@@ -139,7 +139,10 @@ fn effects(text: &str) -> Result<String, ConfigError> {
     let mut found = format!("{:?} {}", policy(&config), without_supervisors(home, &config).cluster);
     for spec in config.processes() {
         let command = ProcessCommand::new("tenaz".into(), home, &config, &spec, Incarnation(1));
-        found += &format!("\n{:?} {:?}", command.arguments, command.environment);
+        found += &match command {
+            Ok(command) => format!("\n{:?} {:?}", command.arguments, command.environment),
+            Err(error) => format!("\n{error}"),
+        };
     }
     // The executor takes these apart as a whole, and gives all of it to the back-end.
     let engines = config.machines.iter().filter(|machine| machine.back_end != BackEnd::Processes);

@@ -307,15 +307,6 @@ impl Config {
         self.supervisors.len() / 2 + 1
     }
 
-    /// Where the broker is, for workers and gateways: with password, so it must not appear in a command line.
-    pub fn broker_url(&self) -> String {
-        match (&self.broker, &self.broker_node) {
-            (Some(broker), _) => broker.url().to_owned(),
-            (None, Some(node)) => format!("amqp://guest:guest@127.0.0.1:{}/%2f", node.port),
-            (None, None) => String::new(),
-        }
-    }
-
     /// What is allowed, but probably not meant.
     pub fn warnings(&self) -> Vec<String> {
         let mut found = Vec::new();

@@ -6,6 +6,8 @@ use super::{Config, Machine};
 
 /// The option by which a gateway asks its clients for tokens.
 const TOKENS: &str = "--tokens";
+/// The option by which a gateway speaks HTTPS.
+const TLS: &str = "--tls-cert";
 
 impl Config {
     /// The protections of this description that `after` lacks, each as a sentence without its full stop. Empty if every
@@ -20,6 +22,10 @@ impl Config {
         {
             let open = newly_open.join(", ");
             lost.push(format!("its gateways ask for tokens ({TOKENS} in gateway-options), and {open} would not"));
+        }
+        let in_clear = |config: &Self| config.machines.iter().any(|m| !m.gateways.is_empty() && !has_option(m, TLS));
+        if self.machines.iter().any(|m| !m.gateways.is_empty()) && !in_clear(self) && in_clear(after) {
+            lost.push(format!("its gateways speak HTTPS ({TLS} in gateway-options), and then would not"));
         }
         let encrypted = |config: &Self| config.broker.as_ref().is_none_or(|broker| broker.is_encrypted());
         if self.broker.is_some() && encrypted(self) && !encrypted(after) {
@@ -36,7 +42,11 @@ impl Config {
 }
 
 fn asks_for_tokens(machine: &Machine) -> bool {
-    machine.gateway_options.iter().any(|option| option.split('=').next() == Some(TOKENS))
+    has_option(machine, TOKENS)
+}
+
+fn has_option(machine: &Machine, name: &str) -> bool {
+    machine.gateway_options.iter().any(|option| option.split('=').next() == Some(name))
 }
 
 #[cfg(test)]
@@ -69,6 +79,15 @@ listen = "127.0.0.1:7501"
         assert!(open.len() == 1 && open[0].contains("127.0.0.1:7400"), "{open:?}");
         let plain = lost("amqps://", "amqp://");
         assert!(plain.len() == 1 && plain[0].contains("TLS"), "{plain:?}");
+    }
+
+    #[test]
+    fn a_gateway_without_https_is_a_loss() {
+        let https = CLOSED.replace("\"/etc/tokens\"", "\"/etc/tokens\", \"--tls-cert\", \"/etc/cert\"");
+        let (before, after) = (Config::parse(&https, "a").unwrap(), Config::parse(CLOSED, "b").unwrap());
+        assert!(before.protections_lost(&after)[0].contains("HTTPS"));
+        assert_eq!(before.protections_lost(&before), Vec::<String>::new());
+        assert_eq!(after.protections_lost(&before), Vec::<String>::new());
     }
 
     #[test]

@@ -41,7 +41,6 @@ fn a_file_becomes_processes_in_the_order_of_their_start() {
     assert_eq!(names, ["supervisor-1", "supervisor-2", "broker-1", "worker-1", "worker-2", "gateway-1", "gateway-2"]);
     assert_eq!(config.processes()[3].options, ["--threads", "1"]);
     assert_eq!(config.processes()[6].listen, Some("127.0.0.1:7401".parse().unwrap()));
-    assert_eq!(config.broker_url(), "amqp://guest:guest@127.0.0.1:5673/%2f");
     assert_eq!((config.majority(), config.supervision.hang_after), (2, Duration::from_secs(3)));
     assert_eq!(config.warnings().len(), 1, "two supervisors are no better than one");
 }

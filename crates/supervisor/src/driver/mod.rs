@@ -27,7 +27,8 @@ use crate::config::{Config, Supervisor};
 use crate::error::Error;
 use crate::executor::{Executor, MachineProcess, Order, OrderResult};
 use crate::home::Home;
-use crate::limits::{ASLEEP, HEARD_QUEUE, SILENCE_TICKS, TICK};
+use crate::limits::{ASLEEP, HEARD_QUEUE, LOGS_LOOK_EVERY, SILENCE_TICKS, TICK};
+use crate::log_file;
 use crate::peers::{Answer, PeerEvent, PeerRefusals, Peers, Request};
 use looks::Looks;
 use reign::Reign;
@@ -147,6 +148,7 @@ impl Driver {
             while heard_sender.send(listener.next().await).await.is_ok() {}
         });
         self.watch_this_machine();
+        self.bound_logs();
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let pulse = self.vitals.as_ref().map(|vitals| vitals.pulse());
@@ -174,6 +176,19 @@ impl Driver {
                 .event("stepped_down", json!({"supervisor": self.me.id, "term": term, "because": "it was stopped"}));
         }
         self.metrics.leader.set(0);
+    }
+
+    /// Puts the logs of this machine aside as they grow.
+    fn bound_logs(&mut self) {
+        let dir = self.home.logs_dir();
+        self.tasks.spawn(async move {
+            let mut look = tokio::time::interval(LOGS_LOOK_EVERY);
+            loop {
+                look.tick().await;
+                let dir = dir.clone();
+                let _ = tokio::task::spawn_blocking(move || log_file::rotate_all(&dir)).await;
+            }
+        });
     }
 
     fn tick(&mut self, asleep: bool) {

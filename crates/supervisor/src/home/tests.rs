@@ -24,7 +24,7 @@ fn a_home_is_made_once_and_found_again() {
     std::fs::write(dir.path().join("id"), "xyz").unwrap();
     assert!(matches!(Home::open(dir.path()), Err(Error::Damaged { .. })));
     std::fs::remove_file(dir.path().join("id")).unwrap();
-    assert_eq!(*Home::open(dir.path()).unwrap().id(), ClusterId::of(&again.key(&config).unwrap()));
+    assert_eq!(*Home::open(dir.path()).unwrap().id(), ClusterId::of(&again.key(&config).unwrap().for_heartbeats()));
 }
 
 #[test]

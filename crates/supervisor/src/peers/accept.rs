@@ -116,6 +116,12 @@ impl Door {
                 if party == Party::Reader && !matches!(request, Request::Status) {
                     return Err(Broken::Refused(PeerRefusal::NotAllowed));
                 }
+                // Nobody orders in the name of another one.
+                if let (Party::Supervisor(from), Request::Order { term, .. }) = (party, &request)
+                    && term.leader != from
+                {
+                    return Err(Broken::Refused(PeerRefusal::NotAllowed));
+                }
                 let (answer, answered) = oneshot::channel();
                 self.tell(PeerEvent::Asked { request, answer }).await?;
                 answers.send(Outgoing::Answer { number, answered }).await.map_err(|_| gone())

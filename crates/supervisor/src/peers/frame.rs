@@ -1,7 +1,7 @@
-//! Frames: a length, a payload, and a seal over the payload and its place in the connection.
+//! Frames: a length and an encrypted payload, under the key of one direction of one connection and its place there.
 //!
 //! ```text
-//! length (4) | payload | HMAC-SHA256 (32) of counter and payload
+//! length (4) | ChaCha20-Poly1305 of the payload, its number in the connection as nonce | tag (16)
 //! ```
 
 use std::io;
@@ -9,14 +9,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tenaz_vitals::Key;
+use tenaz_vitals::{Cipher, Key, TAG_BYTES};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::PeerRefusal;
 use crate::limits::{FRAME_DEADLINE, MAX_FIRST_FRAME_BYTES, MAX_FRAME_BYTES};
-
-const CONTEXT: &str = "tenaz peer frame";
-const SEAL_BYTES: usize = 32;
 
 /// A connection that is over.
 #[derive(Debug)]
@@ -45,13 +42,13 @@ impl std::fmt::Display for Broken {
 /// Reads frames of one direction of one connection.
 pub(super) struct FrameReader<R> {
     from: R,
-    key: Key,
+    cipher: Cipher,
     counter: u64,
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
-    pub(super) fn new(from: R, key: Key) -> Self {
-        Self { from, key, counter: 0 }
+    pub(super) fn new(from: R, key: &Key) -> Self {
+        Self { from, cipher: key.cipher(), counter: 0 }
     }
 
     /// The next frame, which must begin within `idle`.
@@ -64,12 +61,10 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         if length > most {
             return Err(Broken::Refused(PeerRefusal::Oversize));
         }
-        let mut bytes = vec![0; length + SEAL_BYTES];
+        let mut bytes = vec![0; length + TAG_BYTES];
         tokio::time::timeout(FRAME_DEADLINE, self.from.read_exact(&mut bytes)).await.map_err(slow)??;
-        let (payload, seal) = bytes.split_at(length);
-        if !self.key.verify(CONTEXT, &[&self.counter.to_be_bytes(), payload], seal) {
-            return Err(Broken::Refused(PeerRefusal::Forged));
-        }
+        let shown = self.cipher.show(self.counter, &[], &mut bytes);
+        let payload = shown.ok_or(Broken::Refused(PeerRefusal::Forged))?;
         self.counter += 1;
         serde_json::from_slice(payload).map_err(|_| Broken::Refused(PeerRefusal::Malformed))
     }
@@ -78,23 +73,23 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
 /// Writes frames of one direction of one connection.
 pub(super) struct FrameWriter<W> {
     to: W,
-    key: Key,
+    cipher: Cipher,
     counter: u64,
 }
 
 impl<W: AsyncWrite + Unpin> FrameWriter<W> {
-    pub(super) fn new(to: W, key: Key) -> Self {
-        Self { to, key, counter: 0 }
+    pub(super) fn new(to: W, key: &Key) -> Self {
+        Self { to, cipher: key.cipher(), counter: 0 }
     }
 
     /// Sends a frame, within the time that one may take.
     pub(super) async fn send<T: Serialize>(&mut self, message: &T) -> Result<(), Broken> {
-        let payload = serde_json::to_vec(message).map_err(io::Error::from)?;
+        let mut payload = serde_json::to_vec(message).map_err(io::Error::from)?;
         let length = u32::try_from(payload.len()).ok().filter(|_| payload.len() <= MAX_FRAME_BYTES);
         let Some(length) = length else { return Err(Broken::Refused(PeerRefusal::Oversize)) };
-        let seal = self.key.seal(CONTEXT, &[&self.counter.to_be_bytes(), &payload]);
+        self.cipher.hide(self.counter, &[], &mut payload);
         self.counter += 1;
-        let frame = [&length.to_be_bytes()[..], &payload, &seal].concat();
+        let frame = [&length.to_be_bytes()[..], &payload].concat();
         let write = async {
             self.to.write_all(&frame).await?;
             self.to.flush().await

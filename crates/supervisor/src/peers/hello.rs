@@ -1,11 +1,11 @@
 //! The first words of a connection: who is there, and a number that nobody has used before.
 //!
 //! ```text
-//! "TNZP" 1 | cluster (16) | kind (1) | id (2) | nonce (32)
+//! "TNZP" 2 | cluster (16) | kind (1) | id (2) | nonce (32)
 //! ```
 //!
 //! They prove nothing by themselves. The keys of the connection are made from both of them and the cluster's key, one for each
-//! direction; whoever then seals a frame has that key, and what was recorded on another connection fails here.
+//! direction; whoever then encrypts a frame has that key, and what was recorded on another connection fails here.
 
 use tenaz_core::SupervisorId;
 use tenaz_vitals::{ClusterId, Key};
@@ -15,7 +15,7 @@ use super::PeerRefusal;
 use super::frame::{Broken, FrameReader, FrameWriter};
 use crate::limits::HELLO_DEADLINE;
 
-const HEAD: &[u8; 5] = b"TNZP\x01";
+const HEAD: &[u8; 5] = b"TNZP\x02";
 const CLUSTER_BYTES: usize = 16;
 const NONCE_BYTES: usize = 32;
 pub(super) const HELLO_BYTES: usize = HEAD.len() + CLUSTER_BYTES + 1 + 2 + NONCE_BYTES;
@@ -72,7 +72,7 @@ where
     let key = |direction: &[u8]| credentials.key.derive(CONTEXT, &[first, second, direction]);
     let (there, back) = (key(b"there"), key(b"back"));
     let (reading, writing) = if dialled { (back, there) } else { (there, back) };
-    Ok(Opened { party, reader: FrameReader::new(from, reading), writer: FrameWriter::new(to, writing) })
+    Ok(Opened { party, reader: FrameReader::new(from, &reading), writer: FrameWriter::new(to, &writing) })
 }
 
 fn hello(credentials: &Credentials) -> Result<[u8; HELLO_BYTES], Broken> {

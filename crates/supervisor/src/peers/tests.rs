@@ -197,7 +197,7 @@ async fn a_repeated_or_corrupted_frame_ends_its_connection() {
     let (mut one, mut two) = pair().await;
     // Every bit beyond the first words counts: of the length, the payload and the seal of the first frame.
     let mut forged = 0;
-    for at in [HELLO_BYTES + 4, HELLO_BYTES + 5, HELLO_BYTES + 12, HELLO_BYTES + 40] {
+    for at in [HELLO_BYTES + 4, HELLO_BYTES + 5, HELLO_BYTES + 12, HELLO_BYTES + 25] {
         let flip = move |from: usize, piece: &mut [u8]| {
             if let Some(byte) = at.checked_sub(from).and_then(|at| piece.get_mut(at)) {
                 *byte ^= 1;
@@ -219,7 +219,7 @@ async fn a_repeated_or_corrupted_frame_ends_its_connection() {
     opened.writer.send(&Frame::Ping).await.unwrap();
     let mut bytes = vec![0; 4096];
     let mut length = 0;
-    while length < HELLO_BYTES + 4 + 6 + 32 {
+    while length < HELLO_BYTES + 4 + 6 + 16 {
         length += tap.read(&mut bytes[length..]).await.unwrap();
     }
     stream.write_all(&bytes[..length]).await.unwrap();
@@ -232,7 +232,7 @@ async fn a_repeated_or_corrupted_frame_ends_its_connection() {
 async fn frames_that_are_too_large_are_not_waited_for() {
     let (mut one, mut two) = pair().await;
     let mut stream = TcpStream::connect(one.addr).await.unwrap();
-    let hello = [b"TNZP\x01".as_slice(), cluster().as_str().as_bytes(), &[1, 0, 0], &[7; 32]].concat();
+    let hello = [b"TNZP\x02".as_slice(), cluster().as_str().as_bytes(), &[1, 0, 0], &[7; 32]].concat();
     stream.write_all(&hello).await.unwrap();
     stream.write_all(&u32::MAX.to_be_bytes()).await.unwrap();
     one.counted(PeerRefusal::Oversize, 1).await;
@@ -252,7 +252,7 @@ async fn a_crowd_that_says_nothing_keeps_nobody_out() {
     for i in 0..100 {
         let mut stream = TcpStream::connect(one.addr).await.unwrap();
         // Some say half a word.
-        let _ = stream.write_all(&b"TNZP\x01"[..i % 5]).await;
+        let _ = stream.write_all(&b"TNZP\x02"[..i % 5]).await;
         crowd.push(stream);
     }
     let asking = {
@@ -282,4 +282,26 @@ async fn a_peer_that_accepts_and_says_nothing_is_dialled_again() {
     assert!(one.refusals.of(PeerRefusal::Slow) > 0);
     let error = one.peers.ask(TWO, Request::Inspect, Duration::from_secs(1)).await.unwrap_err();
     assert_eq!(error, "it cannot be reached");
+}
+
+/// What a friend may send after its seal was believed: a supervisor of another version, or a broken one.
+#[test]
+fn any_bytes_are_a_frame_or_refused() {
+    let frames = [
+        Frame::Ping,
+        Frame::Election(ElectionMessage::Ask { round: 7 }),
+        Frame::Request { number: 1, request: Request::Status },
+        Frame::Answer { number: 1, answer: Box::new(Answer::Inspected(vec![])) },
+        Frame::Answer { number: u64::MAX, answer: Box::new(Answer::Failed("no".to_owned())) },
+    ];
+    let target = tenaz_fuzz::Target::new("peer_frames", env!("CARGO_MANIFEST_DIR"));
+    let target = frames.iter().fold(target, |target, frame| target.seed(serde_json::to_vec(frame).unwrap()));
+    target.run(|input| match serde_json::from_slice::<Frame>(input) {
+        Ok(frame) => {
+            let again = serde_json::to_vec(&frame).unwrap();
+            assert_eq!(serde_json::to_vec(&serde_json::from_slice::<Frame>(&again).unwrap()).unwrap(), again);
+            format!("{frame:.30?}")
+        }
+        Err(error) => format!("{:?}", error.classify()),
+    });
 }

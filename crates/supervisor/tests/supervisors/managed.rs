@@ -56,7 +56,7 @@ fn process() {
     let (key, supervisors) = whom_to_tell(role);
     let settings = VitalsSettings {
         identity: identity.clone(),
-        key: Some(key.clone()),
+        key: Some(if role == ProcessRole::Supervisor { key.for_heartbeats() } else { key.clone() }),
         supervisors,
         every: Duration::from_millis(200),
         // A gateway answers questions about itself where it serves clients.

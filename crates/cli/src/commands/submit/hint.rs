@@ -15,6 +15,9 @@ pub(super) fn still_there(args: &SubmitArgs, gateways: &Gateways, job: &str) -> 
         resume.push_str(&format!(" --data {}", quoted(&data.to_string_lossy())));
     }
     resume.push_str(&format!(" --gateway {gateway}"));
+    let ca_file = args.transport.gateway_ca_file.as_ref().map(|file| quoted(&file.to_string_lossy()));
+    let believes = |option: &str| ca_file.as_ref().map(|file| format!("{option} {file} ")).unwrap_or_default();
+    resume.push_str(format!(" {}", believes("--ca-file")).trim_end());
     if let Some(out) = &args.output.out {
         resume.push_str(&format!(" --out {}", quoted(&out.to_string_lossy())));
     }
@@ -27,9 +30,10 @@ pub(super) fn still_there(args: &SubmitArgs, gateways: &Gateways, job: &str) -> 
     } else {
         ""
     };
+    let cacert = believes("--cacert");
     format!(
         "job {job} is still there: {resume} --resume {job} goes on; \
-         curl -X DELETE {token}{url}/v1/jobs/{job} (or tenaz submit --gateway {gateway} --cancel {job}) ends it"
+         curl -X DELETE {token}{cacert}{url}/v1/jobs/{job} (or tenaz submit --gateway {gateway} --cancel {job}) ends it"
     )
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use indicatif::HumanBytes;
-use tenaz_client::api::{FileEntry, Job, NewJob, Results, State};
+use tenaz_client::api::{FileEntry, Job, JobState, NewJob, Results};
 use tenaz_client::{
-    Error, Gateways, SourceFile, TableFiles, Wanted, check_headers, check_manifest, manifest, random_key,
+    Error, Gateways, SourceFile, TableFiles, Wanted, check_headers, check_job, check_manifest, manifest, random_key,
 };
 use tenaz_core::WorkloadText;
 use tenaz_engine::{JobPlan, Workload};
@@ -67,10 +67,10 @@ pub(super) fn of_workload(
     let asks_all = args.query.is_empty();
     let data_bytes = tables.iter().map(TableFiles::bytes).sum();
     let request = NewJob {
-        workload: text,
+        workload: text.into(),
         queries: if asks_all { Vec::new() } else { workload.queries.iter().map(|q| q.name.clone()).collect() },
         strict: args.strict,
-        data_bytes,
+        data_bytes: Some(data_bytes),
         partitions: args.partitions,
         chunk_bytes: args.chunk_size.map(|bytes| bytes as u64),
         files: files.clone(),
@@ -88,14 +88,14 @@ pub(super) fn of_workload(
 pub(super) fn resumed(args: &SubmitArgs, gateways: &Arc<Gateways>, job: &str) -> Result<Case> {
     let (asked, name) = (Arc::clone(gateways), job.to_owned());
     let found = Background::start(move || Ok(asked.job(&name)?)).wait(gateways)?;
-    found.check()?;
+    check_job(&found)?;
     let spec = &found.spec;
     let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
     check_request(args, job, &workload)?;
     let target = Target::new(&workload, &args.output, &Copies::default())?;
     let plan = JobPlan::new(&workload)?;
     let upload = match found.state {
-        State::Done => None,
+        JobState::Done => None,
         _ => Some(missing(args, gateways, &found, &workload, &plan)?),
     };
     let out = if args.detach { None } else { target.prepare()? };

@@ -2,10 +2,12 @@
 //!
 //! ```text
 //!  job.rs       which job: a new one, or one to go on with
-//!  mod.rs       send and follow it, fetch and hand out its answers
+//!  mod.rs       send and follow it, hand out its answers
+//!  early.rs     fetch answers as they become final
 //! ```
 
 mod background;
+mod early;
 mod hint;
 mod job;
 mod waiting;
@@ -17,15 +19,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use tenaz_client::api::{Results, State};
-use tenaz_client::{Compression, Error, Gateways, Settings, Submission, Until, UploadOptions, limits};
+use tenaz_client::api::{JobState, Results};
+use tenaz_client::{Compression, Error, Gateways, Glance, Settings, Submission, Until, UploadOptions, Wanted, limits};
 use tenaz_core::{TableLedger, WorkloadText};
-use tenaz_engine::{EdgeInput, PlannedQuery, Workload};
+use tenaz_engine::{EdgeInput, Workload};
 use tenaz_runtime::{Answer, Options, Outcome, RejectLine, TableReport, Workspace};
 
 use crate::args::{CompressArg, OutputArgs, SubmitArgs, TimeArgs};
 use crate::bad_records::BadRecords;
 use crate::copies::Copies;
+use crate::delivery::Delivery;
 use crate::fetch::{Fetcher, check};
 use crate::hand_out::HandOut;
 use crate::outcome::{JobLeft, ReaderGone, stdout_failed};
@@ -34,10 +37,12 @@ use crate::row_stream::RowStream;
 use crate::screen::Screen;
 use crate::secrets;
 use crate::stop::StopSignal;
+use crate::transport_args::TransportArgs;
 use crate::verdict::Verdict;
 
 use super::run::tell_repairs;
 use background::Background;
+use early::EarlyAnswers;
 use job::Case;
 use waiting::Waiting;
 
@@ -73,6 +78,7 @@ fn gateways(args: &SubmitArgs, signal: &StopSignal) -> Result<Arc<Gateways>> {
     Ok(Arc::new(Gateways::new(Settings {
         urls: args.gateway.clone(),
         token: secrets::token(args.token.as_deref(), args.token_file.as_deref())?,
+        transport: args.transport.transport(),
         patience: args.patience,
         parallel: usize::from(args.parallel),
         stop: signal.flag(),
@@ -110,17 +116,10 @@ impl Default for SubmitArgs {
             detach: false,
             keep: false,
             time: TimeArgs::default(),
-            output: OutputArgs {
-                out: None,
-                output: None,
-                format: None,
-                chart: false,
-                write_decimal_comma: false,
-                accept_rejects: false,
-                rows: 12,
-            },
+            output: OutputArgs::usual(),
             token: None,
             token_file: None,
+            transport: TransportArgs::default(),
             strict: false,
             compress: None,
             parallel: limits::DEFAULT_PARALLEL as u16,
@@ -150,16 +149,19 @@ fn answer(
     let workspace = Workspace::new(&Options { memory_bytes: args.memory, ..Options::default() })?;
     let running = AtomicBool::new(true);
     let fetcher = Arc::new(Fetcher { gateways: Arc::clone(gateways), job: case.job.clone(), workspace, running });
-    let stream = if args.detach {
-        None
-    } else {
-        RowStream::new(&case.target, &case.plan, args.output.decimal_mark())?.map(Arc::new)
+    let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan)?.map(Arc::new) };
+    let (upload, out) = (case.upload.take(), case.out.take());
+    let delivery = Delivery::new(&case.target, &case.copies, out, screen);
+    let mut early = EarlyAnswers::begin(&fetcher, stream.as_ref(), &delivery, &case.plan.queries);
+    let results = match upload {
+        None => case.results.clone(),
+        Some(tables) => follow(&case, tables, args, gateways, screen, |glance| {
+            if let (Some(job), false) = (&glance.job, args.detach) {
+                early.look(job)?;
+            }
+            stream.as_ref().and_then(|stream| stream.failure()).map_or(Ok(()), Err)
+        })?,
     };
-    let early = stream.as_ref().filter(|stream| stream.is_unordered()).map(|stream| {
-        let (fetcher, stream, query) = (Arc::clone(&fetcher), Arc::clone(stream), case.plan.queries[0].clone());
-        Background::start(move || Ok(vec![fetcher.answer(&query, Some(&stream))?]))
-    });
-    let results = follow(&mut case, args, gateways, stream.as_deref(), screen)?;
     fetcher.running.store(false, Ordering::Relaxed);
     if args.detach {
         screen.say(&hint::still_there(args, gateways, &case.job));
@@ -167,17 +169,12 @@ fn answer(
     }
     let results = results.ok_or_else(|| Error::Fault("the job is done, and its results are not told".to_owned()))?;
     let failed = results.failed.clone();
-    let has_failed = |query: &PlannedQuery| failed.iter().any(|failed| failed.name == query.name);
-    let queries: Vec<PlannedQuery> = case.plan.queries.iter().filter(|query| !has_failed(query)).cloned().collect();
     // Rows that came early of a question which then failed are no answer, and why they ended is told already.
-    let answers = early.filter(|_| !queries.is_empty()).unwrap_or_else(|| {
-        let fetcher = Arc::clone(&fetcher);
-        Background::start(move || queries.iter().map(|query| fetcher.answer(query, None)).collect())
-    });
-    let answers: Vec<Answer> = match answers.wait(gateways) {
+    let answers: Vec<Answer> = match early.finish(gateways, &failed) {
         Ok(answers) => answers,
         Err(error) => return Err(stream.as_ref().and_then(|stream| stream.failure()).unwrap_or(error)),
     };
+    let (out, delivered) = delivery.finish();
     for answer in &answers {
         let told = results.queries.iter().find(|query| query.name == answer.name);
         told.map_or(Ok(()), |told| check(answer, told.rows, Some(&told.fingerprint)))?;
@@ -195,12 +192,12 @@ fn answer(
         job: &case.job,
         workload: &case.workload,
         target: &case.target,
-        mark: args.output.decimal_mark(),
         copies: &case.copies,
         stream: stream.as_deref(),
         bad: &bad,
+        delivered,
     };
-    let verdict = hand_out.hand_out(&outcome, case.out, screen)?;
+    let verdict = hand_out.hand_out(&outcome, out, screen)?;
     if !args.keep && delete(gateways, &case.job).is_err() {
         screen.say(&format!("job {} could not be forgotten; it expires by itself", case.job));
     }
@@ -209,13 +206,13 @@ fn answer(
 
 /// Sends and follows the job until it is done, or, detached, until the cluster has all data.
 fn follow(
-    case: &mut Case,
+    case: &Case,
+    tables: Vec<Wanted>,
     args: &SubmitArgs,
     gateways: &Arc<Gateways>,
-    stream: Option<&RowStream>,
     screen: &Screen,
+    mut look: impl FnMut(&Glance) -> Result<()>,
 ) -> Result<Option<Results>> {
-    let Some(tables) = case.upload.take() else { return Ok(case.results.take()) };
     let bytes = tables.iter().map(|wanted| wanted.table.bytes()).sum();
     let compression = match args.compress {
         Some(CompressArg::None) => Compression::None,
@@ -226,16 +223,16 @@ fn follow(
     let options = UploadOptions { chunk_bytes: case.chunk_bytes, parallel: args.parallel.into(), compression };
     let submission = Submission::start(Arc::clone(gateways), &case.job, tables, options);
     let until = if args.detach { Until::Uploaded } else { Until::Done };
-    let bars = JobBars::new(screen, bytes);
+    let mut bars = JobBars::new(screen, bytes);
     let mut waiting = Waiting::default();
     let done = submission.wait(until, |glance| {
         bars.draw(glance, waiting.look(glance, screen));
-        match stream.and_then(RowStream::failure) {
-            Some(error) => Err(error),
-            None => Ok(()),
+        if screen.is_reader_gone() {
+            return Err(ReaderGone.into());
         }
+        look(glance)
     })?;
-    Ok(done.filter(|job| job.state == State::Done).and_then(|job| job.results.clone()))
+    Ok(done.filter(|job| job.state == JobState::Done).and_then(|job| job.results.clone()))
 }
 
 /// The account of every table, as `tenaz run` gives it.

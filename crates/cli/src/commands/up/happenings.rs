@@ -21,9 +21,18 @@ impl Happenings {
         Self { path, read, rest: Vec::new() }
     }
 
+    /// All that stands there, and what happens from now on.
+    pub(crate) fn from_start(path: PathBuf) -> Self {
+        Self { path, read: 0, rest: Vec::new() }
+    }
+
     /// What has happened since the last call.
     pub(crate) fn news(&mut self) -> Vec<Value> {
         let mut text = std::mem::take(&mut self.rest);
+        if std::fs::metadata(&self.path).is_ok_and(|found| found.len() < self.read) {
+            // A new file was begun.
+            self.read = 0;
+        }
         let grown = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.read))?;
             file.read_to_end(&mut text)

@@ -146,8 +146,8 @@ async fn check_broker(config: &Config, machine: &str) -> Result<()> {
     if config.broker_node.as_ref().is_some_and(|node| node.machine == machine) {
         tenaz_rabbit::node::find_installed()?;
     }
-    if config.broker.is_some() {
-        let settings = config.broker_url().parse().map_err(|e: tenaz_rabbit::Error| Usage(e.to_string()))?;
+    if let Some(broker) = &config.broker {
+        let settings = broker.url().parse().map_err(|e: tenaz_rabbit::Error| Usage(e.to_string()))?;
         let connection = tenaz_rabbit::Connection::open(&settings, "tenaz up").await;
         connection.map_err(tenaz_cluster::Error::from)?.close().await;
     }

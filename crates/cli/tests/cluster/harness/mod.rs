@@ -16,7 +16,7 @@ pub use broker::shared;
 pub use broker::{Broker, in_runtime, shared_broker};
 pub use cuttable_link::CuttableLink;
 pub use data::{
-    DataSet, altered, altered_in_the_middle, assert_same_results, books, coffee, failing, long_texts,
+    DataSet, altered, altered_in_the_middle, assert_same_results, books, coffee, failing, hungry, long_texts,
     megabytes_of_bad_records, pairs, short_bad_records, steam,
 };
 pub use process::{Process, Task};

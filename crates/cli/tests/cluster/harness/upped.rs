@@ -225,7 +225,7 @@ impl Upped {
             let names = names_on_disk(&self.home.join("broker"));
             let jobs = status["jobs"].as_array()?.iter().filter(|job| job["state"] != "done");
             let queue =
-                |job: &Value| format!("%2F_{}.job.{}.chunks.0", self.prefix, job["id"].as_str().unwrap_or_default());
+                |job: &Value| format!("%2F_{}.job.{}.chunks.0", self.prefix, job["job"].as_str().unwrap_or_default());
             let queues: Vec<String> = jobs.map(queue).collect();
             let is_recorded = |queue: &String| names.windows(queue.len()).any(|window| window == queue.as_bytes());
             (!queues.is_empty() && queues.iter().all(is_recorded)).then_some(())

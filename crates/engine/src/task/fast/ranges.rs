@@ -20,6 +20,8 @@ use super::Expr;
 use super::calendar::{Part, TIMESTAMP, clear_other_times};
 use super::instead::Instead;
 use super::wide::wide;
+use crate::plan::can_fail;
+use crate::task::failing::Named;
 
 /// Values that lie in a range are not null and not less than `low` nor more than `high`.
 #[derive(Debug, Clone, Eq)]
@@ -81,6 +83,10 @@ impl Ranges {
         }
         if ranges.is_empty() {
             return Ok(None);
+        }
+        for range in ranges.iter_mut().filter(|range| can_fail(&range.of, schema)) {
+            // The text of the range would not be the user's.
+            range.of = Arc::new(Named(Arc::clone(&range.of)));
         }
         let ranges: Expr = Arc::new(Self { ranges });
         if rest.is_empty() {

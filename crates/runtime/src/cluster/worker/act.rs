@@ -14,6 +14,7 @@ use super::Shop;
 use super::actor::{Done, JobActor, Joined};
 use super::engine::{ClusterEngine, SentBytes};
 use super::reading;
+use super::unserved::StandBack;
 use crate::Error;
 use crate::cluster::results::kind;
 
@@ -46,7 +47,7 @@ impl JobActor {
             Effect::AnnounceEnd(end) => self.announce_end(&end),
             Effect::StandBack(error) => {
                 tracing::error!(job = %self.card.id, %error, "this process cannot do the job's work and stands back");
-                self.stood_back = Some(error.to_string());
+                self.stood_back = Some(StandBack::new(&error, self.given_up.clone()));
             }
             Effect::Fail(failure) => self.fail(failure),
         }

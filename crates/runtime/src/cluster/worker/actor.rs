@@ -1,6 +1,6 @@
 //! One job on this worker: hands what happens to the driver (`tenaz_core::JobDriver`), and does what it says (act.rs).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use tenaz_cluster::limits::BEAT_EVERY;
 use tenaz_cluster::{ChunkHeader, JobSpec, LogMessage, Session};
 use tenaz_core::{
     Classified, Clearance, FaultClass, Finished, Input, JobCard, JobDriver, JobFacts, JobSeat, Log, Note, NotePlace,
-    Source, StallSigns, StallVerdict, Tag, Ticket, Work,
+    Source, StageId, StallSigns, StallVerdict, Tag, Ticket, Work,
 };
 use tenaz_engine::StopFlag;
 use tenaz_rabbit::{Acker, Delivery};
@@ -20,9 +20,10 @@ use super::Shop;
 use super::chunk::chunk_header;
 use super::engine::ClusterEngine;
 use super::isolation::RoomPlace;
+use super::planning::{self, Planning};
 use super::pool::JobPool;
 use super::reading::{Feed, Reader, Reading};
-use super::unserved::{Unable, look_on};
+use super::unserved::{StandBack, Unable, look_on};
 use crate::Error;
 
 /// How often a job is looked at when nothing happens.
@@ -51,7 +52,7 @@ pub(super) enum Parting {
     /// The job is over, or the worker leaves.
     Over,
     /// This process cannot do the job's work, for this reason.
-    StoodBack(String),
+    StoodBack(StandBack),
 }
 
 /// When a worker came to a job.
@@ -84,7 +85,9 @@ pub(super) struct JobActor {
     pub(super) stop: StopFlag,
     draining: bool,
     /// Why this process cannot do the job's work.
-    pub(super) stood_back: Option<String>,
+    pub(super) stood_back: Option<StandBack>,
+    /// Stages for which no worker has enough memory: their questions fail.
+    pub(super) given_up: BTreeSet<StageId>,
     /// Bytes of chunks and rows that came from the broker.
     taken_bytes: u64,
     /// Bytes that went there.
@@ -108,29 +111,24 @@ impl Drop for JobActor {
 }
 
 impl JobActor {
-    /// Takes part in the job until it ends. `life` counts how often this process has begun to.
-    pub(super) async fn run(shop: Arc<Shop>, card: JobCard, joined: Joined, life: u32) -> Parting {
+    /// Takes part in the job until it ends. `life` counts how often this process has begun to; for the stages in `given_up` no
+    /// worker has enough memory.
+    pub(super) async fn run(
+        shop: Arc<Shop>,
+        card: JobCard,
+        joined: Joined,
+        life: u32,
+        given_up: BTreeSet<StageId>,
+    ) -> Parting {
         if card.build != shop.build {
             look_on(&shop, &card, &Unable::OtherBuild, None).await;
             return Parting::Over;
         }
         let Some(spec) = wait_for_spec(&shop, &card).await else { return Parting::Over };
-        let planned = {
-            let (shop, id) = (Arc::clone(&shop), card.id.clone());
-            tokio::task::spawn_blocking(move || ClusterEngine::plan(&id, &spec, &shop)).await
-        };
-        let engine = match planned {
-            Ok(Ok(engine)) => Arc::new(engine),
-            Ok(Err(error)) if error.class() == FaultClass::Process => return Parting::StoodBack(error.to_string()),
-            Ok(Err(error)) => {
-                super::act::fail(&shop, &card.id, "plan", error.class(), error.to_string());
-                return Parting::Over;
-            }
-            Err(panic) => {
-                let text = format!("planning crashed: {panic}");
-                super::act::fail(&shop, &card.id, "crashed", FaultClass::Bug, text);
-                return Parting::Over;
-            }
+        let engine = match planning::plan(&shop, &card, spec, given_up.clone()).await {
+            Planning::Done(engine) => engine,
+            Planning::StandsBack(reason) => return Parting::StoodBack(reason),
+            Planning::Over => return Parting::Over,
         };
         if engine.plan_digest() != card.plan_digest {
             look_on(&shop, &card, &Unable::OtherPlan, None).await;
@@ -143,7 +141,7 @@ impl JobActor {
         let (place, mut cleared) = shop.room.enter();
         let mut actor = Self {
             driver: JobDriver::new(shop.membership.me(), engine.rows.topology.clone(), life),
-            pool: shop.pool.of_job(&card.id),
+            pool: shop.pool.of_job(&card.tenant, &card.id),
             place,
             session: None,
             readers: BTreeMap::new(),
@@ -155,6 +153,7 @@ impl JobActor {
             stop: StopFlag::default(),
             draining: false,
             stood_back: None,
+            given_up,
             taken_bytes: 0,
             sent_bytes: 0,
             last_tag: 0,

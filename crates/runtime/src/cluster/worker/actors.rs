@@ -8,7 +8,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 use super::Shop;
 use super::actor::{JobActor, Joined, Parting};
-use super::unserved::{Unable, look_on};
+use super::unserved::{StandBack, Unable, look_on};
 use crate::limits::{MAX_ACTOR_PANICS, STAND_BACK};
 
 /// One actor per open job.
@@ -47,17 +47,20 @@ impl Actors {
 
     /// Starts an actor, after it has stood back for a while if there is a reason. It has a pulse of its own: one that blocks
     /// its thread is seen, however well the others work.
-    fn spawn(&mut self, shop: &Arc<Shop>, job: &JobId, joined: Joined, stood_back: Option<String>) {
+    fn spawn(&mut self, shop: &Arc<Shop>, job: &JobId, joined: Joined, stood_back: Option<StandBack>) {
         let Some(life) = self.jobs.get_mut(job) else { return };
         let (card, number) = (life.card.clone(), life.lives);
         life.lives += 1;
         let (shop, pulse) = (Arc::clone(shop), shop.vitals.pulse());
         let handle = self.running.spawn(async move {
             let work = async move {
-                if let Some(reason) = stood_back {
-                    look_on(&shop, &card, &Unable::StandsBack(reason), Some(STAND_BACK)).await;
+                let mut given_up = BTreeSet::new();
+                if let Some(back) = stood_back {
+                    given_up.clone_from(&back.given_up);
+                    let unable = Unable::StandsBack(back);
+                    given_up.extend(look_on(&shop, &card, &unable, Some(STAND_BACK)).await);
                 }
-                JobActor::run(shop, card, joined, number).await
+                JobActor::run(shop, card, joined, number, given_up).await
             };
             pulse.during(work).await
         });

@@ -6,14 +6,14 @@ use std::io::Read;
 use datafusion::arrow::buffer::Buffer;
 use tenaz_cluster::limits::MAX_MESSAGE_BYTES;
 use tenaz_cluster::{ChunkHeader, Encoding, unframe};
-use tenaz_core::{ChunkDigest, Lineage, Log, Source};
+use tenaz_core::{ChunkDigest, Lineage, Log, Source, StageId};
 use tenaz_csv::Decoded;
 use tenaz_engine::LeafInput;
 
 use super::engine::{ClusterEngine, SentBytes};
 use crate::Error;
 use crate::cluster::rows::{ChunkRejects, Extras};
-use crate::job_rows::ChunkAccount;
+use crate::job_rows::{ChunkAccount, RecordPlace, RecordPlaces, lock};
 use crate::panics::guarded;
 use crate::rejects::{RejectLine, reject_pieces};
 
@@ -63,7 +63,8 @@ fn run_chunk(job: &ClusterEngine, message: Vec<u8>) -> Result<Vec<(Log, SentByte
     let source = Source::Chunk { table: header.table, number: header.number };
     let account = account_for(job, &header, &decoded, bytes)?;
     let Decoded { batch, rejects, .. } = decoded;
-    let product = job.rows.run_leaf(scan, &LeafInput { source, rows: batch })?;
+    let places = ChunkPlaces { job, header: &header, data: &data, scan };
+    let product = job.rows.run_leaf(scan, &LeafInput { source, rows: batch }, &places)?;
     let (accepted, rejected) = (account.accepted, account.rejected);
     let lineage = Lineage::of_chunk(header.digest, job.rows.broadcast_lineage(header.table));
     let table = &job.rows.workload.tables[usize::from(header.table.0)];
@@ -79,6 +80,33 @@ fn run_chunk(job: &ClusterEngine, message: Vec<u8>) -> Result<Vec<(Log, SentByte
     job.metrics.bytes_in.inc_by(bytes);
     job.metrics.chunks.inc();
     Ok(messages)
+}
+
+/// The records of a chunk, whose bytes are at hand.
+struct ChunkPlaces<'a> {
+    job: &'a ClusterEngine,
+    header: &'a ChunkHeader,
+    data: &'a Buffer,
+    scan: usize,
+}
+
+impl RecordPlaces for ChunkPlaces<'_> {
+    fn source(&self) -> Source {
+        Source::Chunk { table: self.header.table, number: self.header.number }
+    }
+
+    /// A chunk before this one that fails, too, will fail whoever works on it, and is the one to tell of.
+    fn are_wanted(&self, stage: StageId) -> bool {
+        lock(&self.job.failing_chunks).get(&stage).is_none_or(|known| self.header.number <= *known)
+    }
+
+    fn place_of(&self, stage: StageId, row: usize) -> Option<RecordPlace> {
+        let line = self.job.rows.line_of_row(self.scan, self.data, self.header.line, row as u64)?;
+        let mut known = lock(&self.job.failing_chunks);
+        let first = known.entry(stage).or_insert(self.header.number);
+        *first = self.header.number.min(*first);
+        Some(RecordPlace { source: self.source(), file: self.header.file.clone(), line })
+    }
 }
 
 fn decompressed(job: &ClusterEngine, header: &ChunkHeader, reader: impl Read) -> Result<Buffer, Error> {

@@ -1,11 +1,13 @@
 //! The rows of one job on this worker, and how they travel: as messages of the broker.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use tenaz_cluster::{JobSpec, QueryEnd, ResultEnd, TableEnd};
-use tenaz_core::{ClosedTable, JobId, Lineage, Log, LogPart, Partition, QueryId, RowEngine, Source, StageId, TableId};
+use tenaz_core::{
+    ClosedTable, JobId, Lineage, Log, LogPart, Partition, QueryEnded, QueryId, RowEngine, Source, StageId, TableId,
+};
 use tenaz_engine::{JobPlan, Workload};
 use tenaz_vitals::WorkerMetrics;
 use tokio::sync::OwnedSemaphorePermit;
@@ -28,12 +30,20 @@ pub(super) struct ClusterEngine {
     pub(super) board: Arc<Board>,
     pub(super) faults: Faults,
     pub(super) metrics: WorkerMetrics,
+    /// For stages that failed at a record: the first chunk of which that is known here.
+    pub(super) failing_chunks: Mutex<BTreeMap<StageId, u64>>,
 }
 
 impl ClusterEngine {
-    /// Plans the job from its text. Takes a while: not for an async thread.
-    pub(super) fn plan(id: &JobId, spec: &JobSpec, shop: &super::Shop) -> Result<Self, Error> {
+    /// Plans the job from its text. For the stages in `given_up` no worker has enough memory. Takes a while: not for an async thread.
+    pub(super) fn plan(
+        id: &JobId,
+        spec: &JobSpec,
+        shop: &super::Shop,
+        given_up: BTreeSet<StageId>,
+    ) -> Result<Self, Error> {
         let workload = Workload::from_text(&spec.workload)?.select(&spec.queries)?;
+        shop.settings.faults.before_plan(&workload.name);
         let plan = JobPlan::new(&workload)?;
         let settings = &shop.settings;
         let resources = Resources {
@@ -43,7 +53,7 @@ impl ClusterEngine {
             budget: Arc::clone(&shop.budget),
             show_early: true,
             keep_answers: false,
-            question_faults: QuestionFaults { is_alone: false },
+            question_faults: QuestionFaults::of_worker(given_up),
         };
         Ok(Self {
             id: id.clone(),
@@ -52,6 +62,7 @@ impl ClusterEngine {
             board: Arc::clone(&shop.board),
             faults: settings.faults.clone(),
             metrics: shop.metrics.clone(),
+            failing_chunks: Mutex::default(),
         })
     }
 
@@ -103,6 +114,7 @@ impl ClusterEngine {
             rows: answer.rows,
             fingerprint: answer.fingerprint,
             ordered: answer.ordered,
+            final_at_ms: Some(answer.final_at_ms),
         });
         let mut scanned: Vec<TableId> = self.rows.plan.scans.iter().map(|scan| scan.table).collect();
         scanned.sort_unstable();
@@ -198,9 +210,14 @@ impl RowEngine for ClusterEngine {
         ran
     }
 
-    fn make_answer(&self, rows: &LogRows, query: QueryId) -> Result<(), Error> {
+    fn make_answer(
+        &self,
+        rows: &LogRows,
+        query: QueryId,
+        closed: &BTreeMap<TableId, ClosedTable>,
+    ) -> Result<QueryEnded, Error> {
         let task = || format!("the answer to {}", self.rows.plan.queries[usize::from(query.0)].name);
-        guarded(task, || self.rows.make_answer(rows, query))
+        guarded(task, || self.rows.make_answer(rows, query, closed))
     }
 
     fn conclude(&self, rows: &LogRows, closed: &BTreeMap<TableId, ClosedTable>) -> Result<ResultEnd, Error> {

@@ -14,6 +14,8 @@ pub struct Faults {
     pub slow: Duration,
     /// The process aborts when it begins this chunk: (table, number).
     pub abort: Option<(String, u64)>,
+    /// The process aborts when it plans this workload.
+    pub abort_plan: Option<String>,
     /// The task panics when it begins this chunk.
     pub panic: Option<(String, u64)>,
     /// After so many chunks the job's actor blocks its thread for ever.
@@ -49,6 +51,12 @@ impl Faults {
         }
     }
 
+    pub(super) fn before_plan(&self, workload: &str) {
+        if self.abort_plan.as_deref() == Some(workload) {
+            std::process::abort();
+        }
+    }
+
     pub(super) fn before_task(&self) {
         std::thread::sleep(self.slow);
     }
@@ -57,14 +65,14 @@ impl Faults {
 impl FromStr for Faults {
     type Err = String;
 
-    /// Reads `slow=50` (milliseconds), `abort=table:number`, `panic=table:number`, `hang=chunks`, `panic-actor=chunks`,
+    /// Reads `slow=50` (milliseconds), `abort=table:number`, `abort-plan=workload`, `panic=table:number`, `hang=chunks`, `panic-actor=chunks`,
     /// `build=digest`, `plan=digest`, separated by commas.
     fn from_str(text: &str) -> Result<Self, String> {
         let mut faults = Self::default();
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let wrong = || {
                 format!(
-                    "{part:?} is no fault: write slow=MS, abort=TABLE:CHUNK, panic=TABLE:CHUNK, hang=CHUNKS, panic-actor=CHUNKS, build=DIGEST or plan=DIGEST"
+                    "{part:?} is no fault: write slow=MS, abort=TABLE:CHUNK, abort-plan=WORKLOAD, panic=TABLE:CHUNK, hang=CHUNKS, panic-actor=CHUNKS, build=DIGEST or plan=DIGEST"
                 )
             };
             let (what, value) = part.split_once('=').ok_or_else(wrong)?;
@@ -75,6 +83,7 @@ impl FromStr for Faults {
             match what {
                 "slow" => faults.slow = Duration::from_millis(value.parse().map_err(|_| wrong())?),
                 "abort" => faults.abort = Some(chunk().ok_or_else(wrong)?),
+                "abort-plan" => faults.abort_plan = Some(value.to_owned()),
                 "hang" => faults.hang = Some(value.parse().map_err(|_| wrong())?),
                 "panic-actor" => faults.panic_actor = Some(value.parse().map_err(|_| wrong())?),
                 "plan" => faults.plan = Some(value.to_owned()),

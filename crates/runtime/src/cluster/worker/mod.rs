@@ -17,8 +17,11 @@ mod chunk;
 mod engine;
 mod fault;
 mod isolation;
+mod planning;
 mod pool;
 mod reading;
+#[cfg(test)]
+mod simulated;
 mod unserved;
 
 use std::collections::BTreeSet;
@@ -49,6 +52,8 @@ pub struct WorkerSettings {
     pub threads: usize,
     /// Bytes of rows that may rest in memory, over all jobs.
     pub memory_bytes: usize,
+    /// Bytes of temporary files, over all jobs.
+    pub spool_limit_bytes: u64,
     /// Where temporary files go.
     pub temp_dir: PathBuf,
     /// How long a worker that was told to stop may finish what it has begun.
@@ -66,6 +71,7 @@ impl Default for WorkerSettings {
         Self {
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             memory_bytes: limits::DEFAULT_MEMORY_BYTES,
+            spool_limit_bytes: limits::DEFAULT_SPOOL_BYTES,
             temp_dir: std::env::temp_dir(),
             drain: Duration::from_secs(20),
             patience: Patience::default(),
@@ -125,16 +131,26 @@ impl Worker {
         let board = Arc::new(Board::default());
         let build = settings.faults.build.clone().map_or_else(tenaz_cluster::build_id, BuildId::new);
         let (said, announced) = (Arc::clone(&board), build.clone());
+        let (told, counted) = (Arc::clone(&vitals), metrics.clone());
         let membership = Membership::join(&link, Role::Worker, Membership::new_id()?, move |beat| {
             beat.build.clone_from(&announced);
             said.fill(beat);
+            told.say(|name, life, pulse, up_ms| {
+                (beat.signs.name, beat.signs.life) = (name, life);
+                (beat.signs.pulse, beat.signs.up_ms) = (pulse, up_ms);
+            });
+            (beat.signs.duplicates, beat.signs.replays) = (counted.duplicates_dropped.get(), counted.replays.get());
         });
         Janitor::start(&link, &book, &membership, settings.patience);
         tracing::info!(member = %membership.me(), threads = settings.threads, "the worker is ready");
         let shop = Arc::new(Shop {
             pool: Pool::new(settings.threads, metrics.queue_depth.clone()),
             room: SharedRoom::default(),
-            budget: Budget::new(settings.memory_bytes, settings.temp_dir.clone()),
+            budget: Budget::with_disk_limit(
+                settings.memory_bytes,
+                settings.spool_limit_bytes,
+                settings.temp_dir.clone(),
+            ),
             link,
             book,
             membership,

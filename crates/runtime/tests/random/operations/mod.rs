@@ -26,6 +26,8 @@ pub use windows::{NAVIGATION, RANKING};
 pub struct Operation {
     /// How tenaz and DataFusion write it; `sql_text.rs` says what stands in braces.
     pub tenaz: &'static str,
+    /// How DataFusion is told the same where it means something else by those words.
+    pub direct: Option<&'static str>,
     /// How DuckDB does; `None`: it has nothing of the same meaning.
     pub duck: Option<&'static str>,
     pub takes: &'static [Arg],
@@ -66,20 +68,25 @@ pub enum Gives {
 
 /// Written the same by both.
 const fn both(text: &'static str, takes: &'static [Arg], gives: Gives) -> Operation {
-    Operation { tenaz: text, duck: Some(text), takes, gives }
+    Operation { tenaz: text, direct: None, duck: Some(text), takes, gives }
 }
 
 /// Written differently.
 const fn pair(tenaz: &'static str, duck: &'static str, takes: &'static [Arg], gives: Gives) -> Operation {
-    Operation { tenaz, duck: Some(duck), takes, gives }
+    Operation { tenaz, direct: None, duck: Some(duck), takes, gives }
 }
 
 /// Unknown to DuckDB.
 const fn ours(tenaz: &'static str, takes: &'static [Arg], gives: Gives) -> Operation {
-    Operation { tenaz, duck: None, takes, gives }
+    Operation { tenaz, direct: None, duck: None, takes, gives }
 }
 
 impl Operation {
+    /// The same, which DataFusion is told in other words.
+    const fn told(self, direct: &'static str) -> Self {
+        Self { direct: Some(direct), ..self }
+    }
+
     /// The functions it calls, by tenaz's names.
     pub fn names(&self) -> impl Iterator<Item = String> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';

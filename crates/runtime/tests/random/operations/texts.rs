@@ -91,11 +91,12 @@ pub(super) const TEXTS: &[Operation] = &[
     both("({0} LIKE '!%%' ESCAPE '!')", &[TEXT], TO_BOOL),
     pair("({0} LIKE '%\\%')", "({0} LIKE '%\\%' ESCAPE '\\')", &[TEXT], TO_BOOL),
     both("({0} LIKE {1})", &[TEXT, TEXT], TO_BOOL),
-    both("({0} SIMILAR TO {1})", &[TEXT, SIMILAR], TO_BOOL),
-    both("({0} NOT SIMILAR TO {1})", &[TEXT, SIMILAR], TO_BOOL),
+    both("({0} SIMILAR TO {1})", &[TEXT, SIMILAR], TO_BOOL).told("regexp_like({0}, '^(' || {regex1} || ')$')"),
+    both("({0} NOT SIMILAR TO {1})", &[TEXT, SIMILAR], TO_BOOL)
+        .told("(NOT regexp_like({0}, '^(' || {regex1} || ')$'))"),
 ];
 
-/// Patterns of SQL, and what DuckDB, for which the words mean a regular expression, takes for them.
+/// Patterns of SQL, and the regular expressions that they mean, which DuckDB takes for them.
 const SIMILAR: Arg = Pairs(&[
     ("'x%'", "'x.*'"),
     ("'%y'", "'.*y'"),

@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use tenaz_core::End;
-use tenaz_sim::{FAULT_KINDS, ONE_OF_EACH, Options, Plan, Report, Shape, run, shrink};
+use tenaz_sim::{FAULT_KINDS, Options, Pairs, Report, Shape, run, shrink};
 
 use crate::command::Extent;
 
-/// Two faults are a pair if they are at most so many steps apart.
-const PAIR_STEPS: u64 = 100;
 /// So many broken runs are shown.
 const MAX_SHOWN: usize = 20;
 
@@ -81,9 +79,13 @@ pub(crate) fn seeds(
     extent: Extent,
     out: &mut impl Write,
 ) -> io::Result<bool> {
-    let of = |number| Options { seed: from + number, ..options.clone() };
     let began = Instant::now();
-    let tally = sweep(seeds, extent, of)?;
+    let tally = sweep(seeds, extent, |number, tally| {
+        let options = Options { seed: from + number, ..options.clone() };
+        let report = run(&options)?;
+        tally.add(number, options, &report);
+        Ok(())
+    })?;
     let per_second = tally.runs as f64 / began.elapsed().as_secs_f64().max(0.001);
     writeln!(out, "{} seeds from {from}, {:.0} a second, {} steps", tally.runs, per_second, tally.steps)?;
     show(tally, out)
@@ -91,25 +93,30 @@ pub(crate) fn seeds(
 
 /// Runs every pair of faults in one small job. True if no rule was broken.
 pub(crate) fn pairs(shape: Shape, seed: u64, extent: Extent, out: &mut impl Write) -> io::Result<bool> {
-    let with = |plan| Options { seed, shape: Some(shape), plan: Some(plan), ..Options::default() };
-    let calm = run(&with(Plan::new())).map_err(io::Error::other)?;
-    let kinds = ONE_OF_EACH.len() as u64;
-    let total = calm.steps * (PAIR_STEPS + 1) * kinds * kinds;
+    let pairs = Pairs::new(shape, seed).map_err(io::Error::other)?;
+    let firsts = pairs.firsts();
+    let total = firsts.len() as u64;
     // A part of them, if time runs out, is spread over all.
     let stride = spread(total);
-    let of = |number: u64| {
-        let mut rest = (u128::from(number) * u128::from(stride) % u128::from(total)) as u64;
-        let mut digit = |base: u64| {
-            let digit = rest % base;
-            rest /= base;
-            digit
-        };
-        let (first, second) = (ONE_OF_EACH[digit(kinds) as usize], ONE_OF_EACH[digit(kinds) as usize]);
-        let (gap, step) = (digit(PAIR_STEPS + 1), digit(calm.steps));
-        with(vec![(step, first), (step + gap, second)])
-    };
-    let tally = sweep(total, extent, of)?;
-    writeln!(out, "{} of {total} pairs of faults, {shape:?}, seed {seed}, {} steps", tally.runs, calm.steps)?;
+    let (done, missed) = (AtomicU64::new(0), AtomicU64::new(0));
+    let began = Instant::now();
+    let tally = sweep(total, extent, |number, tally| {
+        let first = firsts[(u128::from(number) * u128::from(stride) % u128::from(total)) as usize];
+        pairs.after(first, |options, report| {
+            missed.fetch_add(u64::from(report.missed), Ordering::Relaxed);
+            tally.add(number, options, &report);
+        })?;
+        done.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    })?;
+    let (runs, done, steps) = (tally.runs, done.into_inner(), pairs.steps());
+    writeln!(
+        out,
+        "{runs} pairs of faults: {done} of {total} first faults with all that may follow, {shape:?}, seed {seed}"
+    )?;
+    let (missed, positions) = (missed.into_inner(), pairs.positions());
+    writeln!(out, "{missed} of them struck nobody; {steps} steps, so there are {positions} pairs of positions")?;
+    writeln!(out, "{:.0} runs a second", runs as f64 / began.elapsed().as_secs_f64().max(0.001))?;
     show(tally, out)
 }
 
@@ -124,8 +131,12 @@ fn spread(total: u64) -> u64 {
     (0..).map(|more| total / 5 * 3 + 1 + more).find(|&stride| divides(stride, total)).unwrap_or(1)
 }
 
-/// Runs numbers from 0 on, until all are done or the time is over.
-fn sweep(total: u64, extent: Extent, of: impl Fn(u64) -> Options + Sync) -> io::Result<Tally> {
+/// Does `each` for numbers from 0 on, until all are done or the time is over.
+fn sweep(
+    total: u64,
+    extent: Extent,
+    each: impl Fn(u64, &mut Tally) -> Result<(), tenaz_core::Error> + Sync,
+) -> io::Result<Tally> {
     let (next, all) = (AtomicU64::new(0), Mutex::new(Tally::default()));
     let began = Instant::now();
     let is_over = || extent.time.is_some_and(|time| began.elapsed() >= time);
@@ -137,9 +148,7 @@ fn sweep(total: u64, extent: Extent, of: impl Fn(u64) -> Options + Sync) -> io::
                 if number >= total {
                     break;
                 }
-                let options = of(number);
-                let report = run(&options).map_err(io::Error::other)?;
-                tally.add(number, options, &report);
+                each(number, &mut tally).map_err(io::Error::other)?;
             }
             all.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).merge(tally);
             Ok(())
