@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Submit(SubmitArgs),
     /// Answer your own questions from the CSV files of a directory; without a question, list the tables and open a shell.
     Sql(SqlArgs),
+    /// The same on a page in the browser: ask, look at rows and charts, drop files; without a cluster.
+    Ui(UiArgs),
     /// Write a workload file for the CSV files of a directory, to edit and run.
     Init(InitArgs),
     /// Show the stages in which a workload's questions are answered.
@@ -264,6 +266,29 @@ pub(crate) struct SqlArgs {
     pub(crate) token_file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) transport: TransportArgs,
+    #[command(flatten)]
+    pub(crate) reading: ReadingArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  tenaz ui --data exports\n  tenaz ui\n\nThe page is served on this machine only, and its address holds a token. Files that are dropped onto the page stay on this\nmachine, in a temporary directory that is removed at the end."
+)]
+pub(crate) struct UiArgs {
+    /// The directory with the CSV files, or one file [default: none; files can be dropped onto the page].
+    #[arg(long, value_name = "DIR", env = "TENAZ_DATA")]
+    pub(crate) data: Option<PathBuf>,
+    /// Where to listen; the port 0 is any that is free.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// Print the address of the page, and do not open it.
+    #[arg(long)]
+    pub(crate) no_open: bool,
+    /// Types of columns, where the guess is wrong, as for `tenaz sql`.
+    #[arg(long, value_name = "COLUMN=TYPE,…")]
+    pub(crate) types: Vec<String>,
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
     #[command(flatten)]
     pub(crate) reading: ReadingArgs,
 }

@@ -21,7 +21,6 @@ mod row_stream;
 mod screen;
 mod secrets;
 mod shell;
-mod statements;
 mod stop;
 mod summary;
 mod supervision_args;
@@ -64,6 +63,7 @@ fn main() -> ExitCode {
         Command::Submit(args) => commands::submit::submit(&args, &screen),
         Command::Sql(args) => commands::sql::sql(&args, &screen),
         Command::Init(args) => commands::init::init(&args, &screen),
+        Command::Ui(args) => commands::ui::ui(&args, &screen),
         Command::Explain(args) => commands::explain::explain(&args, &screen),
         Command::Gateway(args) => commands::gateway::gateway(&args, &screen),
         Command::Worker(args) => commands::worker::worker(&args, &screen),

@@ -41,6 +41,7 @@ fn help_texts_are_as_agreed() {
         "completions",
         "sql",
         "init",
+        "ui",
         "up",
         "status",
         "down",

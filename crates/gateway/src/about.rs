@@ -1,10 +1,11 @@
 //! What a gateway says about itself.
 
 use axum::Json;
-use axum::extract::State;
-use axum::http::header;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use tenaz_ui::Host;
 use tenaz_vitals::{Health, METRICS_CONTENT_TYPE};
 
 use crate::app::{Shared, broker_away};
@@ -24,9 +25,17 @@ Add -H 'Authorization: Bearer TOKEN' where tokens are needed. All of it: /v1/ope
 Or use: tenaz submit WORKLOAD --data DIR --gateway URL
 ";
 
-/// `GET /`
-pub(crate) async fn help() -> Response {
+/// `GET /`: the page for browsers, and a few words for curl.
+pub(crate) async fn help(headers: HeaderMap) -> Response {
+    if tenaz_ui::wants_page(&headers) {
+        return tenaz_ui::page(Host::Gateway, &headers);
+    }
     ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], HELP).into_response()
+}
+
+/// `GET /ui/…`: a file of the page.
+pub(crate) async fn page_file(Path(path): Path<String>, headers: HeaderMap) -> Response {
+    tenaz_ui::asset(&path, &headers)
 }
 
 /// `GET /v1/openapi.json`

@@ -55,7 +55,9 @@ pub(crate) fn router(app: Shared) -> Router {
     let table = table();
     let watch = Watch::new(&app.metrics, table.iter().map(|route| route.path));
     let routes = table.into_iter().fold(Router::new(), |router, route| router.route(route.path, route.serve));
+    // Files of the page are no part of the API.
     routes
+        .route("/ui/{*path}", get(about::page_file))
         .layer(axum::middleware::map_response(as_problem))
         .layer(axum::middleware::from_fn_with_state(Arc::clone(&app), end_with_token))
         .layer(axum::middleware::from_fn_with_state(watch, watched))

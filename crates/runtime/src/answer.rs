@@ -85,6 +85,17 @@ impl Answer {
     pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, Error>> + '_ {
         self.data.batches().map(|batch| Ok(renamed(&self.schema, &batch?)?))
     }
+
+    /// How many batches the rows are kept in.
+    pub fn pieces(&self) -> usize {
+        self.data.pieces()
+    }
+
+    /// One of the batches, without reading those before it.
+    pub fn piece(&self, piece: usize) -> Option<Result<RecordBatch, Error>> {
+        let batch = self.data.piece(piece)?;
+        Some(batch.and_then(|batch| renamed(&self.schema, &batch)).map_err(Error::from))
+    }
 }
 
 /// The time, for people.

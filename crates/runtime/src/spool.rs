@@ -231,12 +231,30 @@ impl Drop for Lease {
     }
 }
 
+impl SpooledRows {
+    /// How many batches there are.
+    pub fn pieces(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// One of the batches.
+    pub fn piece(&self, piece: usize) -> Option<datafusion::error::Result<RecordBatch>> {
+        self.entries.get(piece).map(|held| held.clone().read())
+    }
+}
+
+impl Held {
+    fn read(self) -> datafusion::error::Result<RecordBatch> {
+        match self {
+            Self::Memory(batch) => Ok(batch),
+            Self::Disk { file, offset } => file.read(offset),
+        }
+    }
+}
+
 impl EdgeInput for SpooledRows {
     fn batches(&self) -> Box<dyn Iterator<Item = datafusion::error::Result<RecordBatch>> + Send> {
-        Box::new(self.entries.clone().into_iter().map(|held| match held {
-            Held::Memory(batch) => Ok(batch),
-            Held::Disk { file, offset } => file.read(offset),
-        }))
+        Box::new(self.entries.clone().into_iter().map(Held::read))
     }
 
     fn bytes(&self) -> usize {

@@ -16,5 +16,6 @@ pub(crate) mod sql;
 pub(crate) mod status;
 pub(crate) mod submit;
 pub(crate) mod supervisor;
+pub(crate) mod ui;
 pub(crate) mod up;
 pub(crate) mod worker;

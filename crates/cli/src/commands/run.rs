@@ -114,7 +114,8 @@ pub(crate) fn answer(
     Ok(Answered { misfits, not_utf8: has(NOT_UTF8), ragged, misquoted, verdict })
 }
 
-fn options(args: &EngineArgs) -> Options {
+/// How the embedded engine runs.
+pub(crate) fn options(args: &EngineArgs) -> Options {
     let defaults = Options::default();
     Options {
         threads: args.threads.unwrap_or(defaults.threads),

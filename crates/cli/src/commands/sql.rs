@@ -12,6 +12,7 @@ use indicatif::{HumanBytes, HumanCount};
 use tenaz_engine::limits::MAX_SQL_BYTES;
 use tenaz_engine::{JobPlan, Workload, split_statements};
 use tenaz_infer::{Inferred, infer, overrule, workload_text};
+use tenaz_local::statements::{StatementError, in_plain_sql, with_values};
 use tenaz_runtime::format::Format;
 
 use super::run::{Misfits, answer, tell_repairs};
@@ -21,12 +22,11 @@ use crate::copies::Copies;
 use crate::outcome::{Usage, stdout_failed};
 use crate::screen::Screen;
 use crate::shell;
-use crate::statements::{in_plain_sql, with_values};
 
 pub(crate) fn sql(args: &SqlArgs, screen: &Screen) -> Result<()> {
     let text = question(args)?;
     let text = match text {
-        Some((origin, text)) => Some((origin, with_values(&text, &args.set)?)),
+        Some((origin, text)) => Some((origin, with_values(&text, &args.set).map_err(wrong)?)),
         None => None,
     };
     let spooled = if reads_standard_input(args) { Some(spool_standard_input(screen)?) } else { None };
@@ -72,7 +72,7 @@ pub(crate) fn ask(
     }
     let mut inferred = inferred.clone();
     args.time.fix(&mut inferred.workload);
-    in_plain_sql(&mut statements, &inferred)?;
+    in_plain_sql(&mut statements, &inferred).map_err(wrong)?;
     let copies = Copies::of(&statements)?;
     let mut workload = inferred.workload;
     // Repairs are counted for each question.
@@ -98,6 +98,14 @@ pub(crate) fn ask(
             answered.verdict.conclude(args.output.accept_rejects, screen)
         }
         Err(error) => Err(with_hint(error)),
+    }
+}
+
+/// A statement that makes no sense is wrong usage.
+pub(crate) fn wrong(error: StatementError) -> anyhow::Error {
+    match error {
+        StatementError::Wrong(text) => Usage(text).into(),
+        StatementError::Plan(error) => error.into(),
     }
 }
 

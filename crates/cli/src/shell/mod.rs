@@ -13,6 +13,7 @@ use anyhow::Result;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use tenaz_infer::Inferred;
+use tenaz_local::statements::with_values;
 use tenaz_runtime::format::Format;
 
 use completion::Words;
@@ -23,7 +24,6 @@ use crate::args::SqlArgs;
 use crate::commands::sql;
 use crate::outcome;
 use crate::screen::Screen;
-use crate::statements::with_values;
 use crate::stop::StopSignal;
 
 const PROMPT: &str = "tenaz> ";
@@ -159,7 +159,7 @@ impl Shell<'_> {
     fn with_values(&self, text: &str) -> Result<String> {
         let is_used =
             |entry: &&String| entry.split('=').next().is_some_and(|name| text.contains(&format!("${}", name.trim())));
-        with_values(text, &self.args.set.iter().filter(is_used).cloned().collect::<Vec<_>>())
+        with_values(text, &self.args.set.iter().filter(is_used).cloned().collect::<Vec<_>>()).map_err(sql::wrong)
     }
 
     fn told(&self, done: Result<()>) {

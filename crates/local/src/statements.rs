@@ -2,7 +2,6 @@
 //!
 //! All of them become queries like others, so they are answered in the same pass, in every format and with a fingerprint.
 
-use anyhow::Result;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, Tokenizer};
 use tenaz_csv::{Column, Kind};
@@ -10,10 +9,21 @@ use tenaz_engine::{JobPlan, Purpose, Query, Statement, Table, Workload, describe
 use tenaz_infer::Inferred;
 use tenaz_words::nearest;
 
-use crate::outcome::Usage;
+/// A statement that cannot be rewritten.
+#[derive(Debug, thiserror::Error)]
+pub enum StatementError {
+    /// It says something that makes no sense.
+    #[error("{0}")]
+    Wrong(String),
+    /// What it explains cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] tenaz_engine::Error),
+}
+
+type Result<T> = std::result::Result<T, StatementError>;
 
 /// Rewrites the queries that are about tables rather than about their records.
-pub(crate) fn in_plain_sql(statements: &mut [Statement], inferred: &Inferred) -> Result<()> {
+pub fn in_plain_sql(statements: &mut [Statement], inferred: &Inferred) -> Result<()> {
     for Statement { query, purpose } in statements {
         if *purpose == Purpose::Explain {
             query.sql = explain(query, inferred)?;
@@ -45,7 +55,7 @@ fn find<'a>(inferred: &'a Inferred, name: &str) -> Result<&'a Table> {
         Some(close) => format!("did you mean {close}?"),
         None => format!("there are {}", names.join(", ")),
     };
-    Err(Usage(format!("there is no table {name:?}; {hint}")).into())
+    Err(StatementError::Wrong(format!("there is no table {name:?}; {hint}")))
 }
 
 fn text(text: &str) -> String {
@@ -123,11 +133,11 @@ fn summarize(table: &Table) -> String {
 }
 
 /// The text with the values of `--set name=value` in the places of `$name`.
-pub(crate) fn with_values(sql: &str, values: &[String]) -> Result<String> {
+pub fn with_values(sql: &str, values: &[String]) -> Result<String> {
     let mut given = Vec::new();
     for entry in values {
         let Some((name, value)) = entry.split_once('=').filter(|(name, _)| !name.trim().is_empty()) else {
-            return Err(Usage(format!("--set {entry}: write name=value, and $name in the query")).into());
+            return Err(StatementError::Wrong(format!("--set {entry}: write name=value, and $name in the query")));
         };
         given.push((format!("${}", name.trim()), literal(value.trim()), false));
     }
@@ -140,7 +150,7 @@ pub(crate) fn with_values(sql: &str, values: &[String]) -> Result<String> {
         let Token::Placeholder(name) = &token.token else { continue };
         let Some((_, value, used)) = given.iter_mut().find(|(known, ..)| known == name) else {
             let plain = name.trim_start_matches('$');
-            return Err(Usage(format!("{name} has no value; add --set {plain}=VALUE")).into());
+            return Err(StatementError::Wrong(format!("{name} has no value; add --set {plain}=VALUE")));
         };
         *used = true;
         let (start, end) = (byte_of(sql, token.span.start), byte_of(sql, token.span.end));
@@ -149,7 +159,9 @@ pub(crate) fn with_values(sql: &str, values: &[String]) -> Result<String> {
         from = end;
     }
     if let Some((name, ..)) = given.iter().find(|(.., used)| !used) {
-        return Err(Usage(format!("no query has {name}; leave its --set out, or write {name} where it belongs")).into());
+        return Err(StatementError::Wrong(format!(
+            "no query has {name}; leave its --set out, or write {name} where it belongs"
+        )));
     }
     text.push_str(&sql[from..]);
     Ok(text)
