@@ -34,7 +34,15 @@ fn run_args(args: &DemoArgs, data: &Path, out: Option<PathBuf>) -> RunArgs {
         data: data.to_owned(),
         query: Vec::new(),
         time: TimeArgs::default(),
-        output: OutputArgs { out, output: None, format: None, chart: false, accept_rejects: false, rows: 12 },
+        output: OutputArgs {
+            out,
+            output: None,
+            format: None,
+            chart: false,
+            write_decimal_comma: false,
+            accept_rejects: false,
+            rows: 12,
+        },
         engine: EngineArgs {
             threads: args.threads,
             strict: false,
