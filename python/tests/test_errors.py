@@ -87,7 +87,8 @@ def test_a_program_that_is_killed_is_an_error(shop: Path, monkeypatch: pytest.Mo
 
 def test_leaving_a_stream_ends_its_program(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started = _remember_programs(monkeypatch)
-    with tenaz_sql.stream(ENDLESS, data=shop):
+    with tenaz_sql.stream(ENDLESS, data=shop) as batches:
+        assert len(batches.schema.names) == 1, "the columns are told before the first row is known"
         _working(started[0])
     assert started[0].returncode == 130
 

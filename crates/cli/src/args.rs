@@ -346,6 +346,7 @@ impl OutputArgs {
             output: None,
             format: None,
             chart: false,
+            write_decimal_comma: false,
             accept_rejects: false,
             rows: 12,
             sorted: false,

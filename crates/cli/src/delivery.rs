@@ -8,6 +8,7 @@ use std::time::Instant;
 use anyhow::Result;
 use tenaz_core::FailedQuery;
 use tenaz_runtime::Answer;
+use tenaz_runtime::format::DecimalMark;
 
 use crate::copies::Copies;
 use crate::hand_out::{REJECTS, SUMMARY, Target, file_name, noting, show_answer, tell_notes, write_answer};
@@ -17,6 +18,7 @@ use crate::screen::Screen;
 /// Where final answers go. Shared by the threads that make them, or fetch them.
 pub(crate) struct Delivery<'a> {
     target: &'a Target,
+    mark: DecimalMark,
     copies: &'a Copies,
     screen: &'a Screen,
     started: Instant,
@@ -33,9 +35,14 @@ struct State {
 
 impl<'a> Delivery<'a> {
     /// Nothing handed out yet.
-    pub(crate) fn new(target: &'a Target, copies: &'a Copies, out: Option<OutDir>, screen: &'a Screen) -> Self {
+    pub(crate) fn new(
+        (target, mark): (&'a Target, DecimalMark),
+        copies: &'a Copies,
+        out: Option<OutDir>,
+        screen: &'a Screen,
+    ) -> Self {
         let state = Mutex::new(State { out, delivered: BTreeSet::new(), error: None });
-        Self { target, copies, screen, started: Instant::now(), shows: stdout().is_terminal(), state }
+        Self { target, mark, copies, screen, started: Instant::now(), shows: stdout().is_terminal(), state }
     }
 
     /// Hands out a final answer, unless that is done already. False: it cannot be, and nobody wants the others.
@@ -60,14 +67,24 @@ impl<'a> Delivery<'a> {
                     out.take_away(REJECTS)?;
                 }
                 let name = file_name(&answer.name, *format);
+<<<<<<< HEAD
                 let mut notes = Vec::new();
                 out.place(&name, |file| noting(&mut notes, &name, write_answer(answer, &mut *format.writer(file))))?;
                 tell_notes(&notes, self.screen);
+||||||| merged common ancestors
+                out.place(&name, |file| write_answer(answer, &mut *format.writer(file)))?;
+=======
+                out.place(&name, |file| {
+                    let notes = write_answer(answer, &mut *format.writer_with(file, self.mark))?;
+                    notes.iter().for_each(|note| self.screen.say(&format!("note: {name}: {note}")));
+                    Ok(())
+                })?;
+>>>>>>> main
                 Ok(true)
             }
             (Target::Screen(format, rows), _) if self.shows => {
                 let (is_first, elapsed) = (state.delivered.is_empty(), self.started.elapsed());
-                self.screen.beside_bars(|| show_answer(answer, *format, *rows, is_first, elapsed))?;
+                self.screen.beside_bars(|| show_answer(answer, (*format, self.mark), *rows, is_first, elapsed))?;
                 Ok(true)
             }
             _ => Ok(false),

@@ -8,7 +8,20 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::HumanCount;
 use tenaz_engine::{EdgeInput, Workload};
+<<<<<<< HEAD
 use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
+||||||| merged common ancestors
+<<<<<<<<< Temporary merge branch 1
+use tenaz_runtime::format::{ChartWriter, DecimalMark, Format, RowWriter, TableWriter};
+use tenaz_runtime::{Answer, Outcome, reject_schema};
+||||||||| a0c164e
+use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
+use tenaz_runtime::{Answer, Outcome, reject_schema};
+=========
+use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
+=======
+use tenaz_runtime::format::{ChartWriter, DecimalMark, Format, RowWriter, TableWriter};
+>>>>>>> main
 use tenaz_runtime::{Answer, Outcome, RejectLine, reject_schema};
 
 use crate::args::OutputArgs;
@@ -167,10 +180,24 @@ impl HandOut<'_> {
             (Target::Streams(format), _) => self.stream_all(outcome, *format, screen)?,
             _ => {}
         }
+<<<<<<< HEAD
         tell_notes(&notes, screen);
+||||||| merged common ancestors
+<<<<<<<<< Temporary merge branch 1
+        notes.iter().for_each(|note| screen.say(&format!("note: {note}")));
+||||||||| a0c164e
+=========
+=======
+>>>>>>> main
         if screen.writes_records() {
             self.record(outcome, screen)?;
         }
+<<<<<<< HEAD
+||||||| merged common ancestors
+>>>>>>>>> Temporary merge branch 2
+=======
+        notes.iter().for_each(|note| screen.say(&format!("note: {note}")));
+>>>>>>> main
         if !outcome.answers.is_empty() {
             self.tell(outcome, screen);
         }
@@ -222,8 +249,14 @@ impl HandOut<'_> {
         for answer in self.kept(outcome) {
             screen.record(&Message::answer(answer));
             let out = BufWriter::with_capacity(1 << 16, stdout());
+<<<<<<< HEAD
             let notes = write_answer(answer, &mut *format.writer(out)).map_err(not_written)?;
             tell_notes(&notes, screen);
+||||||| merged common ancestors
+            write_answer(answer, &mut *format.writer(out)).map_err(not_written)?;
+=======
+            write_answer(answer, &mut *format.writer_with(out, self.mark)).map_err(not_written)?;
+>>>>>>> main
         }
         Ok(())
     }
@@ -254,7 +287,14 @@ impl HandOut<'_> {
     fn show(&self, outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
         for (index, answer) in self.kept(outcome).enumerate() {
             let is_first = index == 0 && self.delivered.is_empty();
+<<<<<<< HEAD
             show_answer(answer, format, rows, is_first, outcome.elapsed)?;
+||||||| merged common ancestors
+            show_answer(answer, format, rows, is_first, outcome.elapsed)?;
+>>>>>>>>> Temporary merge branch 2
+=======
+            show_answer(answer, (format, self.mark), rows, is_first, outcome.elapsed)?;
+>>>>>>> main
         }
         Ok(())
     }
@@ -269,19 +309,31 @@ fn not_written(error: anyhow::Error) -> anyhow::Error {
 }
 
 /// Shows an answer on standard output.
-pub(crate) fn show_answer(answer: &Answer, format: Format, rows: u64, is_first: bool, elapsed: Duration) -> Result<()> {
+pub(crate) fn show_answer(
+    answer: &Answer,
+    (format, mark): (Format, DecimalMark),
+    rows: u64,
+    is_first: bool,
+    elapsed: Duration,
+) -> Result<()> {
     let limit = (rows > 0).then_some(rows);
     let mut out = BufWriter::new(stdout());
     let title = if answer.title.is_empty() { &answer.name } else { &answer.title };
-    let (space, mark) = (if is_first { "" } else { "\n" }, if format == Format::Markdown { "## " } else { "" });
+    let (space, heading) = (if is_first { "" } else { "\n" }, if format == Format::Markdown { "## " } else { "" });
     let shown = (|| -> Result<()> {
-        writeln!(out, "{space}{mark}{}: {title}", answer.name)?;
+        writeln!(out, "{space}{heading}{}: {title}", answer.name)?;
         match format {
-            Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit))?,
+            Format::Table => write_answer(answer, &mut TableWriter::new(&mut out, limit).with_mark(mark))?,
             Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
             _ => {
                 writeln!(out)?;
+<<<<<<< HEAD
                 write_answer(answer, &mut *format.writer(&mut out))?
+||||||| merged common ancestors
+                write_answer(answer, &mut *format.writer(&mut out))?;
+=======
+                write_answer(answer, &mut *format.writer_with(&mut out, mark))?
+>>>>>>> main
             }
         };
         if format == Format::Table {
@@ -291,6 +343,20 @@ pub(crate) fn show_answer(answer: &Answer, format: Format, rows: u64, is_first: 
         Ok(out.flush()?)
     })();
     shown.map_err(not_written)
+<<<<<<< HEAD
+||||||| merged common ancestors
+>>>>>>>>> Temporary merge branch 2
+=======
+}
+
+/// Refuses a decimal comma for a format whose numbers have none.
+fn takes_mark(format: Format, args: &OutputArgs) -> Result<()> {
+    if args.write_decimal_comma && !format.takes_decimal_comma() {
+        let text = format!("numbers of {} have no decimal comma; leave --write-decimal-comma out", format.name());
+        return Err(Usage(text).into());
+    }
+    Ok(())
+>>>>>>> main
 }
 
 /// The format of a file: as said, or as its ending says.
@@ -338,7 +404,20 @@ pub(crate) fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+<<<<<<< HEAD
 /// Writes an answer, and gives back what is not as the answer has it, because the format knows no such values.
+||||||| merged common ancestors
+<<<<<<<<< Temporary merge branch 1
+/// Writes an answer, and gives back what is not as the answer has it.
+fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<Vec<String>> {
+||||||||| a0c164e
+fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
+=========
+pub(crate) fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
+>>>>>>>>> Temporary merge branch 2
+=======
+/// Writes an answer, and gives back what is not as the answer has it.
+>>>>>>> main
 pub(crate) fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<Vec<String>> {
     writer.begin(&answer.schema)?;
     for batch in answer.batches() {

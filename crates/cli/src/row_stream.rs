@@ -18,7 +18,19 @@ use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use serde_json::json;
 use tenaz_core::{FailedQuery, QueryId};
 use tenaz_engine::JobPlan;
+<<<<<<< HEAD
 use tenaz_runtime::format::{Format, RowWriter};
+||||||| merged common ancestors
+<<<<<<<<< Temporary merge branch 1
+use tenaz_runtime::format::{DecimalMark, RowWriter};
+||||||||| a0c164e
+use tenaz_runtime::format::RowWriter;
+=========
+use tenaz_runtime::format::{Format, RowWriter};
+>>>>>>>>> Temporary merge branch 2
+=======
+use tenaz_runtime::format::{DecimalMark, Format, RowWriter};
+>>>>>>> main
 use tenaz_runtime::{Answer, Outcome, plain_schema};
 
 use crate::hand_out::Target;
@@ -86,11 +98,11 @@ impl State {
 
 impl RowStream {
     /// The stream, if that is the target: that of one question begins with the columns.
-    pub(crate) fn new(target: &Target, plan: &JobPlan) -> Result<Option<Self>> {
+    pub(crate) fn new(target: &Target, plan: &JobPlan, mark: DecimalMark) -> Result<Option<Self>> {
         let (Target::Stream(format), [first, others @ ..]) = (target, plan.queries.as_slice()) else { return Ok(None) };
         let out = BufWriter::with_capacity(1 << 16, stdout());
         let sink = if others.is_empty() {
-            let mut writer = format.writer(out);
+            let mut writer = format.writer_with(out, mark);
             writer.begin(&plain_schema(&first.schema)).map_err(stdout_failed)?;
             Sink::One(writer)
         } else {

@@ -147,6 +147,8 @@ fn a_job_whose_records_nobody_reads_any_more_ends() {
         line.clear();
         assert!(stderr.read_line(&mut line).unwrap() > 0, "it ended too early");
     }
+    let columns = StreamReader::try_new(child.stdout.take().unwrap(), None).unwrap();
+    assert_eq!(columns.schema().fields().len(), 1, "they are told before the first row is known");
     drop(stderr);
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }

@@ -352,6 +352,7 @@ mod tests {
             header: None,
             second_table: None,
             keeps_totals: false,
+            keeps_footnotes: false,
             nulls: &[],
         }
     }

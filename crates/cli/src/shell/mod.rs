@@ -25,6 +25,7 @@ use crate::commands::sql;
 use crate::outcome;
 use crate::screen::Screen;
 use crate::stop::StopSignal;
+use tenaz_local::statements::with_values;
 
 const PROMPT: &str = "tenaz> ";
 const CONTINUED: &str = "   ... ";
@@ -113,6 +114,10 @@ struct Shell<'a> {
 }
 
 impl Shell<'_> {
+    fn wrong(&self, text: &str) {
+        self.screen.insist(&format!("tenaz: {text}"));
+    }
+
     /// Does what a line with a point asks for. True: the user leaves.
     fn command(&mut self, command: &Command<'_>) -> bool {
         match command {
@@ -126,15 +131,14 @@ impl Shell<'_> {
             Command::Format(Some(name)) => match crate::args::format(name) {
                 Ok(format) if format.is_binary() => {
                     let name = format.name();
-                    self.screen
-                        .error(&format!("{name} is not for a terminal; write COPY (SELECT …) TO 'file.{name}';"));
+                    self.wrong(&format!("{name} is not for a terminal; write COPY (SELECT …) TO 'file.{name}';"));
                 }
                 Ok(format) => self.format = Some(format),
-                Err(cure) => self.screen.error(&format!(".format {name}: {cure}")),
+                Err(cure) => self.wrong(&format!(".format {name}: {cure}")),
             },
             Command::Help => self.screen.insist(HELP),
             Command::Quit => return true,
-            Command::Unknown(word) => self.screen.error(&format!("there is no command {word}; .help names them")),
+            Command::Unknown(word) => self.wrong(&format!("there is no command {word}; .help names them")),
         }
         false
     }

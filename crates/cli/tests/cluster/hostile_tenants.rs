@@ -148,7 +148,7 @@ fn floods_and_bombs_beside_an_honest_job_change_nothing_for_it() {
         gzip.write_all(&vec![b'1'; 64 << 20]).expect("memory takes it");
         gzip.finish().expect("memory takes it")
     };
-    let rejects = "not,a number\n".repeat(100_000);
+    let rejects = format!("id,a\n{}", "not,a number\n".repeat(100_000));
     let counts = std::thread::scope(|scope| {
         let _stops = StopAtEnd(&stop);
         // The registry: jobs that are made and cancelled.

@@ -8,7 +8,9 @@ use std::time::Instant;
 use datafusion::arrow::record_batch::RecordBatch;
 use serde_json::{Value, json};
 use tenaz_core::{Classified, FailedQuery, QueryId};
-use tenaz_runtime::{DataSet, Error, Observer, Options, Outcome, Progress, RejectLine, SpooledRows, TableReport};
+use tenaz_runtime::{
+    Answer, DataSet, Error, Observer, Options, Outcome, Progress, RejectLine, SpooledRows, TableReport,
+};
 use tenaz_words::{rfc3339, unix_ms};
 use tokio::sync::watch;
 
@@ -35,7 +37,17 @@ struct State {
     end: Option<End>,
     /// For each question, the rows that were certain before its end.
     early: Vec<Early>,
+    /// The questions that were final before the end, by their place.
+    finals: BTreeMap<usize, Final>,
     seconds: Option<f64>,
+}
+
+/// What is known of an answer as soon as it is final.
+#[derive(Debug, Clone)]
+struct Final {
+    rows: u64,
+    fingerprint: String,
+    at_ms: u64,
 }
 
 #[derive(Debug, Default)]
@@ -59,7 +71,6 @@ struct Done {
     failed: Vec<FailedQuery>,
     tables: Vec<TableReport>,
     rejects: Option<Arc<SpooledRows>>,
-    ended_ms: u64,
 }
 
 /// What is known of an answer, and its rows as long as they are kept.
@@ -67,6 +78,7 @@ struct Done {
 struct KeptEnd {
     rows: u64,
     fingerprint: String,
+    at_ms: u64,
     ordered: bool,
     answer: Option<Arc<KeptAnswer>>,
 }
@@ -95,7 +107,7 @@ impl Job {
             created_ms: unix_ms(),
             begun: Instant::now(),
             progress,
-            state: Mutex::new(State { end: None, early, seconds: None }),
+            state: Mutex::new(State { end: None, early, finals: BTreeMap::new(), seconds: None }),
             changed: watch::Sender::new(0),
             question,
         })
@@ -213,10 +225,7 @@ impl Job {
         let sum = |of: fn(&tenaz_runtime::TableProgress) -> u64| -> u64 {
             self.question.tables().map(|(place, _)| of(self.progress.table(place))).sum()
         };
-        let answers = match &self.state().end {
-            Some(End::Done(done)) => done.answers.len(),
-            _ => 0,
-        };
+        let answers = self.state().finals.len();
         json!({
             "chunks": 0, "chunks_known": 0, "bytes": sum(|table| table.bytes.load(Relaxed)),
             "records": sum(|table| table.records.load(Relaxed)), "rejected": sum(|table| table.rejected.load(Relaxed)),
@@ -240,13 +249,19 @@ impl Job {
                     "final_at": null, "error": null, "early_rows": state.early[place].rows,
                     "sql": self.question.workload.queries.get(place).map(|query| query.sql.as_str()),
                 });
+                if let Some(known) = state.finals.get(&place) {
+                    question["state"] = "final".into();
+                    question["rows"] = known.rows.into();
+                    question["fingerprint"] = known.fingerprint.as_str().into();
+                    question["final_at"] = rfc3339(known.at_ms).into();
+                }
                 let Some(End::Done(done)) = &state.end else { return question };
-                question["final_at"] = rfc3339(done.ended_ms).into();
                 match (done.answers.get(&query.name), done.failed.iter().find(|failed| failed.name == query.name)) {
                     (Some(kept), _) => {
                         question["state"] = "final".into();
                         question["rows"] = kept.rows.into();
                         question["fingerprint"] = kept.fingerprint.as_str().into();
+                        question["final_at"] = rfc3339(kept.at_ms).into();
                     }
                     (None, failed) => {
                         question["state"] = "failed".into();
@@ -317,12 +332,13 @@ impl Done {
             let kept = KeptEnd {
                 rows: answer.rows,
                 fingerprint: answer.fingerprint.clone(),
+                at_ms: answer.final_at_ms,
                 ordered: answer.ordered,
                 answer: Some(Arc::new(KeptAnswer::new(answer))),
             };
             (name, kept)
         });
-        Self { answers: answers.collect(), failed, tables, rejects, ended_ms: unix_ms() }
+        Self { answers: answers.collect(), failed, tables, rejects }
     }
 }
 
@@ -345,6 +361,12 @@ impl Observer for Job {
             early.batches.push(batch.slice(0, room.min(batch.num_rows())));
         }
         drop(state);
+        self.changed.send_modify(|changes| *changes += 1);
+    }
+
+    fn question_final(&self, query: QueryId, answer: &Answer) {
+        let known = Final { rows: answer.rows, fingerprint: answer.fingerprint.clone(), at_ms: answer.final_at_ms };
+        self.state().finals.insert(usize::from(query.0), known);
         self.changed.send_modify(|changes| *changes += 1);
     }
 

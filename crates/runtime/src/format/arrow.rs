@@ -57,7 +57,12 @@ impl<W: Write> RowWriter for ArrowWriter<W> {
         if let State::New(out) = std::mem::replace(&mut self.state, State::Ended) {
             self.state = match self.is_stream {
                 false => State::File(Box::new(FileWriter::try_new(out, schema).map_err(super::from_arrow)?)),
-                true => State::Stream(Box::new(StreamWriter::try_new(out, schema).map_err(super::from_arrow)?)),
+                true => {
+                    let mut writer = Box::new(StreamWriter::try_new(out, schema).map_err(super::from_arrow)?);
+                    // Who reads a pipe learns the columns at once, however long the first rows take.
+                    writer.get_mut().flush()?;
+                    State::Stream(writer)
+                }
             };
         }
         Ok(())

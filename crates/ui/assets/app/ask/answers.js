@@ -72,7 +72,7 @@ function Answer({ job, question, form, setForm }) {
   const rows = useMemo(() => answerRows(path, question.columns, changed), [path]);
   useEffect(() => () => rows.close(), [rows]);
   // More is known than when the rows were last asked for.
-  useEffect(() => rows.refresh(), [rows, question.state, question.early_rows]);
+  useEffect(() => rows.refresh(), [rows, question.state, question.early_rows, job.state]);
   if (question.state === 'failed') return html`<${Failure} text=${question.error?.text ?? 'this question could not be answered'} />`;
   if (job.state === 'failed') return html`<${Failure} text=${job.error?.text ?? 'the job has failed'} />`;
   const total = question.rows ?? rows.total;

@@ -117,7 +117,7 @@ function QuestionRows({ job, question }) {
   const isKnown = question.columns.length > 0;
   const rows = useMemo(() => (isKnown ? answerRows(path, question.columns, changed) : null), [path, isKnown]);
   useEffect(() => () => rows?.close(), [rows]);
-  useEffect(() => rows?.refresh(), [rows, question.state, question.early_rows]);
+  useEffect(() => rows?.refresh(), [rows, question.state, question.early_rows, job.state]);
   if (question.state === 'failed') return html`<${Failure} text=${question.error?.text ?? ''} />`;
   if (!rows || rows.total === 0) {
     const text = rows?.failure ?? (rows?.isFinal ? 'The answer has no rows.' : isLocal || question.state !== 'final' ? 'None is certain yet.' : '…');
