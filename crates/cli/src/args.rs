@@ -7,7 +7,7 @@ use crate::reading_args::ReadingArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tenaz_client::limits as client_limits;
 use tenaz_engine::{JobTime, NoTime, Workload};
-use tenaz_runtime::format::Format;
+use tenaz_runtime::format::{DecimalMark, Format};
 
 use crate::cluster_args::{GatewayArgs, WorkerArgs};
 use crate::screen::MessageFormat;
@@ -324,6 +324,10 @@ pub(crate) struct OutputArgs {
     /// Show answers of two columns, of which the second is a number, as bars.
     #[arg(long, conflicts_with_all = ["format", "out", "output"])]
     pub(crate) chart: bool,
+    /// Write numbers with a decimal comma, and CSV with semicolons, as spreadsheets of many countries read them. Fingerprints stay those
+    /// of the CSV with points.
+    #[arg(long, conflicts_with = "chart")]
+    pub(crate) write_decimal_comma: bool,
     /// Bad records are no failure, however many there are [default: exit code 1 if more than 1 % of a table is rejected].
     #[arg(long, env = "TENAZ_ACCEPT_REJECTS", hide_env_values = true)]
     pub(crate) accept_rejects: bool,
@@ -352,6 +356,13 @@ impl OutputArgs {
             sorted: false,
             message_format: MessageFormat::Text,
         }
+    }
+}
+
+impl OutputArgs {
+    /// The mark in the numbers of answers.
+    pub(crate) fn decimal_mark(&self) -> DecimalMark {
+        if self.write_decimal_comma { DecimalMark::Comma } else { DecimalMark::Point }
     }
 }
 

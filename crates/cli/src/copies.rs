@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use tenaz_engine::{Purpose, Statement};
-use tenaz_runtime::format::Format;
+use tenaz_runtime::format::{DecimalMark, Format};
 use tenaz_runtime::{Answer, Outcome};
 
 use crate::hand_out::{answers_in, directory_of, format_by_ending};
@@ -61,14 +61,14 @@ impl Copies {
         dirs.into_iter().try_for_each(|dir| OutDir::create(dir).map(drop))
     }
 
-    /// Writes the files of the queries that were answered, and gives back what is not in them as the answers have it.
-    pub(crate) fn write(&self, outcome: &Outcome) -> Result<Vec<String>> {
+    /// Writes the files of the queries that were answered, and gives back what is not as the answers have it.
+    pub(crate) fn write(&self, outcome: &Outcome, mark: DecimalMark) -> Result<Vec<String>> {
         let mut notes = Vec::new();
         for file in &self.0 {
             let answer: Option<&Answer> = outcome.answers.iter().find(|answer| answer.name == file.query);
             if let Some(answer) = answer {
                 let out = OutDir::create(directory_of(&file.path))?;
-                notes.extend(answers_in(out, &file.path, file.format, answer)?);
+                notes.extend(answers_in(out, &file.path, (file.format, mark), answer)?);
             }
         }
         Ok(notes)

@@ -11,7 +11,7 @@ use tenaz_runtime::Answer;
 use tenaz_runtime::format::DecimalMark;
 
 use crate::copies::Copies;
-use crate::hand_out::{REJECTS, SUMMARY, Target, file_name, noting, show_answer, tell_notes, write_answer};
+use crate::hand_out::{REJECTS, SUMMARY, Target, file_name, show_answer, write_answer};
 use crate::out_dir::OutDir;
 use crate::screen::Screen;
 
@@ -67,19 +67,11 @@ impl<'a> Delivery<'a> {
                     out.take_away(REJECTS)?;
                 }
                 let name = file_name(&answer.name, *format);
-<<<<<<< HEAD
-                let mut notes = Vec::new();
-                out.place(&name, |file| noting(&mut notes, &name, write_answer(answer, &mut *format.writer(file))))?;
-                tell_notes(&notes, self.screen);
-||||||| merged common ancestors
-                out.place(&name, |file| write_answer(answer, &mut *format.writer(file)))?;
-=======
                 out.place(&name, |file| {
                     let notes = write_answer(answer, &mut *format.writer_with(file, self.mark))?;
                     notes.iter().for_each(|note| self.screen.say(&format!("note: {name}: {note}")));
                     Ok(())
                 })?;
->>>>>>> main
                 Ok(true)
             }
             (Target::Screen(format, rows), _) if self.shows => {

@@ -8,20 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::HumanCount;
 use tenaz_engine::{EdgeInput, Workload};
-<<<<<<< HEAD
-use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
 use tenaz_runtime::format::{ChartWriter, DecimalMark, Format, RowWriter, TableWriter};
-use tenaz_runtime::{Answer, Outcome, reject_schema};
-||||||||| a0c164e
-use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
-use tenaz_runtime::{Answer, Outcome, reject_schema};
-=========
-use tenaz_runtime::format::{ChartWriter, Format, RowWriter, TableWriter};
-=======
-use tenaz_runtime::format::{ChartWriter, DecimalMark, Format, RowWriter, TableWriter};
->>>>>>> main
 use tenaz_runtime::{Answer, Outcome, RejectLine, reject_schema};
 
 use crate::args::OutputArgs;
@@ -66,6 +53,9 @@ impl Target {
                 format!("workload {} asks nothing; add a [[query]] with name and sql to its file", workload.name);
             return Err(Usage(text).into());
         }
+        if let Some(format) = args.format {
+            takes_mark(format, args)?;
+        }
         if let Some(dir) = &args.out {
             let taken = |name: &str| ["rejects", "summary"].iter().any(|file| file.eq_ignore_ascii_case(name));
             if let Some(query) = workload.queries.iter().find(|q| taken(&q.name)) {
@@ -76,7 +66,7 @@ impl Target {
             return Ok(Self::Dir(dir.clone(), args.format.unwrap_or(Format::Csv)));
         }
         if let Some(file) = &args.output {
-            return Self::file(workload, file, args.format);
+            return Self::file(workload, file, args);
         }
         let left = workload.queries.iter().filter(|query| !copies.has(&query.name)).count();
         if left == 0 {
@@ -109,12 +99,14 @@ impl Target {
         }
     }
 
-    fn file(workload: &Workload, file: &Path, format: Option<Format>) -> Result<Self> {
+    fn file(workload: &Workload, file: &Path, args: &OutputArgs) -> Result<Self> {
         if workload.queries.len() != 1 {
             let many = workload.queries.len();
             return Err(Usage(format!("{many} answers do not fit into one file; give a directory with --out")).into());
         }
-        Ok(Self::File(file.to_owned(), format_by_ending(file, format)?))
+        let format = format_by_ending(file, args.format)?;
+        takes_mark(format, args)?;
+        Ok(Self::File(file.to_owned(), format))
     }
 
     /// Refuses to write over one of the files that the job reads.
@@ -160,6 +152,7 @@ pub(crate) struct HandOut<'a> {
     pub(crate) workload: &'a Workload,
     pub(crate) target: &'a Target,
     pub(crate) copies: &'a Copies,
+    pub(crate) mark: DecimalMark,
     pub(crate) stream: Option<&'a RowStream>,
     pub(crate) bad: &'a BadRecords<'a>,
     /// The answers that were handed out when they became final.
@@ -172,32 +165,20 @@ impl HandOut<'_> {
         if let Some(stream) = self.stream {
             stream.finish(outcome)?;
         }
-        let mut notes = self.copies.write(outcome)?;
+        let mut notes = self.copies.write(outcome, self.mark)?;
         match (self.target, out) {
             (Target::Dir(_, format), Some(out)) => notes.extend(self.write_files(out, *format, outcome)?),
-            (Target::File(file, format), Some(out)) => notes.extend(write_file(out, file, *format, outcome)?),
+            (Target::File(file, format), Some(out)) => {
+                notes.extend(write_file(out, file, (*format, self.mark), outcome)?);
+            }
             (Target::Screen(format, rows), _) => self.show(outcome, *format, *rows)?,
             (Target::Streams(format), _) => self.stream_all(outcome, *format, screen)?,
             _ => {}
         }
-<<<<<<< HEAD
-        tell_notes(&notes, screen);
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
-        notes.iter().for_each(|note| screen.say(&format!("note: {note}")));
-||||||||| a0c164e
-=========
-=======
->>>>>>> main
         if screen.writes_records() {
             self.record(outcome, screen)?;
         }
-<<<<<<< HEAD
-||||||| merged common ancestors
->>>>>>>>> Temporary merge branch 2
-=======
         notes.iter().for_each(|note| screen.say(&format!("note: {note}")));
->>>>>>> main
         if !outcome.answers.is_empty() {
             self.tell(outcome, screen);
         }
@@ -209,7 +190,11 @@ impl HandOut<'_> {
         let mut notes = Vec::new();
         for answer in self.kept(outcome) {
             let name = file_name(&answer.name, format);
-            out.write(&name, |file| noting(&mut notes, &name, write_answer(answer, &mut *format.writer(file))))?;
+            out.write(&name, |file| {
+                let said = write_answer(answer, &mut *format.writer_with(file, self.mark))?;
+                notes.extend(said.into_iter().map(|note| format!("{name}: {note}")));
+                Ok(())
+            })?;
         }
         for failed in &outcome.failed {
             // An answer of an earlier run would look like one of this.
@@ -249,14 +234,7 @@ impl HandOut<'_> {
         for answer in self.kept(outcome) {
             screen.record(&Message::answer(answer));
             let out = BufWriter::with_capacity(1 << 16, stdout());
-<<<<<<< HEAD
-            let notes = write_answer(answer, &mut *format.writer(out)).map_err(not_written)?;
-            tell_notes(&notes, screen);
-||||||| merged common ancestors
-            write_answer(answer, &mut *format.writer(out)).map_err(not_written)?;
-=======
             write_answer(answer, &mut *format.writer_with(out, self.mark)).map_err(not_written)?;
->>>>>>> main
         }
         Ok(())
     }
@@ -287,14 +265,7 @@ impl HandOut<'_> {
     fn show(&self, outcome: &Outcome, format: Format, rows: u64) -> Result<()> {
         for (index, answer) in self.kept(outcome).enumerate() {
             let is_first = index == 0 && self.delivered.is_empty();
-<<<<<<< HEAD
-            show_answer(answer, format, rows, is_first, outcome.elapsed)?;
-||||||| merged common ancestors
-            show_answer(answer, format, rows, is_first, outcome.elapsed)?;
->>>>>>>>> Temporary merge branch 2
-=======
             show_answer(answer, (format, self.mark), rows, is_first, outcome.elapsed)?;
->>>>>>> main
         }
         Ok(())
     }
@@ -327,13 +298,7 @@ pub(crate) fn show_answer(
             Format::Chart => write_answer(answer, &mut ChartWriter::new(&mut out, limit))?,
             _ => {
                 writeln!(out)?;
-<<<<<<< HEAD
-                write_answer(answer, &mut *format.writer(&mut out))?
-||||||| merged common ancestors
-                write_answer(answer, &mut *format.writer(&mut out))?;
-=======
                 write_answer(answer, &mut *format.writer_with(&mut out, mark))?
->>>>>>> main
             }
         };
         if format == Format::Table {
@@ -343,10 +308,6 @@ pub(crate) fn show_answer(
         Ok(out.flush()?)
     })();
     shown.map_err(not_written)
-<<<<<<< HEAD
-||||||| merged common ancestors
->>>>>>>>> Temporary merge branch 2
-=======
 }
 
 /// Refuses a decimal comma for a format whose numbers have none.
@@ -356,7 +317,6 @@ fn takes_mark(format: Format, args: &OutputArgs) -> Result<()> {
         return Err(Usage(text).into());
     }
     Ok(())
->>>>>>> main
 }
 
 /// The format of a file: as said, or as its ending says.
@@ -385,16 +345,25 @@ pub(crate) fn format_by_ending(file: &Path, format: Option<Format>) -> Result<Fo
 }
 
 /// The first answer, under the name that the user gave.
-fn write_file(out: OutDir, file: &Path, format: Format, outcome: &Outcome) -> Result<Vec<String>> {
-    outcome.answers.first().map_or(Ok(Vec::new()), |answer| answers_in(out, file, format, answer))
+fn write_file(out: OutDir, file: &Path, form: (Format, DecimalMark), outcome: &Outcome) -> Result<Vec<String>> {
+    outcome.answers.first().map_or(Ok(Vec::new()), |answer| answers_in(out, file, form, answer))
 }
 
-/// An answer in a file of this directory, and what is not in the file as the answer has it.
-pub(crate) fn answers_in(mut out: OutDir, file: &Path, format: Format, answer: &Answer) -> Result<Vec<String>> {
+/// An answer in a file of this directory.
+pub(crate) fn answers_in(
+    mut out: OutDir,
+    file: &Path,
+    (format, mark): (Format, DecimalMark),
+    answer: &Answer,
+) -> Result<Vec<String>> {
     let mut notes = Vec::new();
     let name = file.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| Usage(format!("{} is no name of a file", file.display())))?;
-    out.write(name, |file| noting(&mut notes, name, write_answer(answer, &mut *format.writer(file))))?;
+    out.write(name, |file| {
+        let said = write_answer(answer, &mut *format.writer_with(file, mark))?;
+        notes.extend(said.into_iter().map(|note| format!("{name}: {note}")));
+        Ok(())
+    })?;
     out.commit()?;
     Ok(notes)
 }
@@ -404,20 +373,7 @@ pub(crate) fn directory_of(file: &Path) -> &Path {
     file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-<<<<<<< HEAD
-/// Writes an answer, and gives back what is not as the answer has it, because the format knows no such values.
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
 /// Writes an answer, and gives back what is not as the answer has it.
-fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<Vec<String>> {
-||||||||| a0c164e
-fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
-=========
-pub(crate) fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<()> {
->>>>>>>>> Temporary merge branch 2
-=======
-/// Writes an answer, and gives back what is not as the answer has it.
->>>>>>> main
 pub(crate) fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Result<Vec<String>> {
     writer.begin(&answer.schema)?;
     for batch in answer.batches() {
@@ -425,17 +381,6 @@ pub(crate) fn write_answer(answer: &Answer, writer: &mut dyn RowWriter) -> Resul
     }
     writer.end()?;
     Ok(writer.notes())
-}
-
-/// Keeps what was said about a file that was written.
-pub(crate) fn noting(notes: &mut Vec<String>, file: &str, written: Result<Vec<String>>) -> Result<()> {
-    notes.extend(written?.into_iter().map(|note| format!("{file}: {note}")));
-    Ok(())
-}
-
-/// Says what is not in the files as the answers have it.
-pub(crate) fn tell_notes(notes: &[String], screen: &Screen) {
-    notes.iter().for_each(|note| screen.say(&format!("note: {note}")));
 }
 
 /// The file of an answer in a directory.

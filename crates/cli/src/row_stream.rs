@@ -18,19 +18,7 @@ use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use serde_json::json;
 use tenaz_core::{FailedQuery, QueryId};
 use tenaz_engine::JobPlan;
-<<<<<<< HEAD
-use tenaz_runtime::format::{Format, RowWriter};
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
-use tenaz_runtime::format::{DecimalMark, RowWriter};
-||||||||| a0c164e
-use tenaz_runtime::format::RowWriter;
-=========
-use tenaz_runtime::format::{Format, RowWriter};
->>>>>>>>> Temporary merge branch 2
-=======
 use tenaz_runtime::format::{DecimalMark, Format, RowWriter};
->>>>>>> main
 use tenaz_runtime::{Answer, Outcome, plain_schema};
 
 use crate::hand_out::Target;

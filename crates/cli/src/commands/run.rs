@@ -92,22 +92,8 @@ pub(crate) fn answer(
         progress: &progress,
         bad: BadRecords::new(screen, engine.strict),
         misfits: Mutex::default(),
-<<<<<<< HEAD
-        stream: RowStream::new(&target, &plan)?,
-        delivery: Delivery::new(&target, copies, out, screen),
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
-        stream: RowStream::new(&target, &plan, output.decimal_mark())?,
-||||||||| a0c164e
-        stream: RowStream::new(&target, &plan)?,
-=========
-        stream: RowStream::new(&target, &plan)?,
-        delivery: Delivery::new(&target, copies, out, screen),
->>>>>>>>> Temporary merge branch 2
-=======
         stream: RowStream::new(&target, &plan, mark)?,
         delivery: Delivery::new((&target, mark), copies, out, screen),
->>>>>>> main
     };
     let options = options(engine);
     let outcome = progress::while_watching(screen, &plan, &data, &progress, &stop, || {
@@ -120,14 +106,7 @@ pub(crate) fn answer(
     let Watcher { bad, misfits, stream, delivery, .. } = watcher;
     let (out, delivered) = delivery.finish();
     let stream = stream.as_ref();
-<<<<<<< HEAD
-    let hand_out = HandOut { job: &job, workload, target: &target, copies, stream, bad: &bad, delivered };
-||||||| merged common ancestors
-    let hand_out = HandOut { job: &job, workload, target: &target, copies, stream, bad: &bad, delivered };
->>>>>>>>> Temporary merge branch 2
-=======
     let hand_out = HandOut { job: &job, workload, target: &target, copies, mark, stream, bad: &bad, delivered };
->>>>>>> main
     let verdict = hand_out.hand_out(&outcome, out, screen)?;
     let has = |reason: &str| outcome.tables.iter().any(|table| table.reasons.contains_key(reason));
     let (ragged, misquoted) = (has("field_count"), has("text_after_quote") || has("quote_never_closed"));

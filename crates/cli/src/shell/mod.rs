@@ -13,7 +13,6 @@ use anyhow::Result;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use tenaz_infer::Inferred;
-use tenaz_local::statements::with_values;
 use tenaz_runtime::format::Format;
 
 use completion::Words;

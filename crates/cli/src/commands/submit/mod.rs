@@ -149,33 +149,8 @@ fn answer(
     let workspace = Workspace::new(&Options { memory_bytes: args.memory, ..Options::default() })?;
     let running = AtomicBool::new(true);
     let fetcher = Arc::new(Fetcher { gateways: Arc::clone(gateways), job: case.job.clone(), workspace, running });
-<<<<<<< HEAD
-    let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan)?.map(Arc::new) };
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
-    let stream = if args.detach {
-        None
-    } else {
-        RowStream::new(&case.target, &case.plan, args.output.decimal_mark())?.map(Arc::new)
-    };
-    let early = stream.as_ref().filter(|stream| stream.is_unordered()).map(|stream| {
-        let (fetcher, stream, query) = (Arc::clone(&fetcher), Arc::clone(stream), case.plan.queries[0].clone());
-        Background::start(move || Ok(vec![fetcher.answer(&query, Some(&stream))?]))
-    });
-    let results = follow(&mut case, args, gateways, stream.as_deref(), screen)?;
-||||||||| a0c164e
-    let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan)?.map(Arc::new) };
-    let early = stream.as_ref().filter(|stream| stream.is_unordered()).map(|stream| {
-        let (fetcher, stream, query) = (Arc::clone(&fetcher), Arc::clone(stream), case.plan.queries[0].clone());
-        Background::start(move || Ok(vec![fetcher.answer(&query, Some(&stream))?]))
-    });
-    let results = follow(&mut case, args, gateways, stream.as_deref(), screen)?;
-=========
-    let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan)?.map(Arc::new) };
-=======
     let mark = args.output.decimal_mark();
     let stream = if args.detach { None } else { RowStream::new(&case.target, &case.plan, mark)?.map(Arc::new) };
->>>>>>> main
     let (upload, out) = (case.upload.take(), case.out.take());
     let delivery = Delivery::new((&case.target, mark), &case.copies, out, screen);
     let mut early = EarlyAnswers::begin(&fetcher, stream.as_ref(), &delivery, &case.plan.queries);
@@ -218,12 +193,7 @@ fn answer(
         job: &case.job,
         workload: &case.workload,
         target: &case.target,
-<<<<<<< HEAD
-||||||| merged common ancestors
-        mark: args.output.decimal_mark(),
-=======
         mark,
->>>>>>> main
         copies: &case.copies,
         stream: stream.as_deref(),
         bad: &bad,
