@@ -150,7 +150,7 @@ fn expected(mutation: Mutation) -> &'static [&'static str] {
         | M::RefusalIsConfirm
         | M::AckMultiple
         | M::DrainAcks => &[UNSAFE_ACK],
-        M::NoDedup => &[INPUT, "was accounted for twice", WRONG],
+        M::NoDedup => &[INPUT, "was accounted for twice", "records were read, but", WRONG],
         M::KeepReleased => &[INPUT, WRONG],
         M::ComputeOnPartialInput | M::ForgetFailures => &[WRONG],
         M::ConcludeEarly | M::AnswerEarly | M::MixContents | M::LookUpLate | M::ConcludeTwice | M::NoLineage => {
