@@ -27,6 +27,8 @@ class Options(TypedDict, total=False):
     skip: int
     spaces: str
     totals: str
+    footnotes: str
+    blank: str
     header: bool
     null: Sequence[str]
     decimal_comma: bool

@@ -189,8 +189,8 @@ fn what_is_told_about_a_file_is_heeded() {
 
 /// The points of Pollock's metric, of 10 for each file: the mean over all files, and over all with the weights of their kinds. They may
 /// not sink.
-const GUESSING: [f64; 2] = [0.0, 0.0];
-const TOLD: [f64; 2] = [0.0, 0.0];
+const GUESSING: [f64; 2] = [9.605, 9.871];
+const TOLD: [f64; 2] = [9.517, 9.874];
 
 fn scores(mode: &str, measured: &[(&str, f64)], least: [f64; 2]) {
     let simple = measured.iter().map(|(_, points)| points).sum::<f64>() / measured.len() as f64;

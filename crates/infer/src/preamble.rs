@@ -70,7 +70,7 @@ fn lines_above_a_wider_table(body: &[u8], dialect: &Dialect) -> Option<u64> {
     if above.is_empty() || above.len() > MAX_PREAMBLE || table.len() < 2 || width < MIN_COLUMNS {
         return None;
     }
-    if !stands_apart || !is_narrower || !is_header(&header.fields) {
+    if !stands_apart || !is_narrower || !is_header(&header.fields) || is_table(above) {
         return None;
     }
     let is_typed = |column: usize| {
@@ -79,6 +79,18 @@ fn lines_above_a_wider_table(body: &[u8], dialect: &Dialect) -> Option<u64> {
         evidence.is_typed()
     };
     (0..width).any(is_typed).then_some(header.line)
+}
+
+/// Whether lines are a table of their own: names over values.
+fn is_table(lines: &[Line]) -> bool {
+    let Some((first, others)) = lines.split_first() else { return false };
+    let width = first.fields.len();
+    let is_typed = |column: usize| {
+        let mut evidence = Evidence::default();
+        others.iter().filter(|line| line.fields.len() == width).for_each(|line| evidence.add(&line.fields[column]));
+        evidence.is_typed()
+    };
+    width > 1 && is_header(&first.fields) && (0..width).any(is_typed)
 }
 
 /// All records of a text, if they are few.
@@ -141,6 +153,7 @@ mod tests {
         assert_eq!(lines(text), 7);
         assert_eq!(lines(&(text.to_owned() + "\nDisclaimer:\nText\n")), 7, "lines below it do not matter");
         assert_eq!(lines("a;b\n1;2\n3;4\nx;y;z\n"), 0, "no values below");
+        assert_eq!(lines("a;b\n1;2\n\nx;y;z\n7;8;9\n"), 0, "two tables");
         assert_eq!(lines("a;b\n1;2\n3;4;5\n4;5;6\n"), 0, "no names above");
     }
 

@@ -5,7 +5,7 @@
 //! (`/v1/tables`, `/v1/files`), and windows into answers of millions of rows.
 //!
 //! It listens on loopback only. A request needs the token that the address of the page holds, names the host that we listen on,
-//! and does not come from another site ([`guard`]).
+//! and does not come from another site (`guard`).
 //!
 //! This crate knows no broker and no cluster.
 

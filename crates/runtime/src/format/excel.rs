@@ -303,7 +303,7 @@ fn styles(scales: &[usize]) -> String {
             "<xf numFmtId=\"{format}\" fontId=\"0\" fillId=\"0\" borderId=\"0\" xfId=\"0\" applyNumberFormat=\"1\"/>"
         ));
     }
-    text.push_str("</cellXfs></styleSheet>");
+    text.push_str("</cellXfs><cellStyles count=\"1\"><cellStyle name=\"Normal\" xfId=\"0\" builtinId=\"0\"/></cellStyles></styleSheet>");
     text
 }
 
