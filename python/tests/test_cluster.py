@@ -32,13 +32,13 @@ def gateway(tmp_path: Path) -> Iterator[str]:
         yield _gateway(up, home)
     finally:
         up.send_signal(signal.SIGINT)
-        up.wait(120)
+        up.wait(600)
         shutil.rmtree(home)
 
 
 def _gateway(up: "subprocess.Popen[bytes]", home: Path) -> str:
     """Where the gateway listens, once it is said."""
-    end = time.monotonic() + 120
+    end = time.monotonic() + 600
     while time.monotonic() < end:
         assert up.poll() is None, (home / "log").read_text()
         found = re.search(r"http://127\.0\.0\.1:\d+", (home / "log").read_text())

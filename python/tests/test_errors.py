@@ -139,7 +139,7 @@ def _working(program: subprocess.Popen[bytes]) -> None:
     _until(lambda: _cpu_ticks(program.pid) > 30)
 
 
-def _until(condition, seconds: float = 60.0):
+def _until(condition, seconds: float = 300.0):
     """The value of the condition, once it holds."""
     end = time.monotonic() + seconds
     while not (value := condition()):

@@ -63,6 +63,6 @@ def test_progress_is_a_line_that_is_cleared_and_only_for_long_jobs(capsys: pytes
 def test_the_example_notebook_runs_from_its_first_cell_to_its_last(path: Path, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(tenaz_sql.find_binary()).parent}{os.pathsep}{os.environ['PATH']}")
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
     shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     assert any("<progress" not in str(output) and "fingerprint" in str(output) for output in shown)
