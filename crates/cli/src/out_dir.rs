@@ -28,8 +28,10 @@ impl OutDir {
     /// Writes a file and gives it its final name.
     pub(crate) fn place(&mut self, name: &str, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
         self.write(name, fill)?;
-        if let Some((part, path)) = self.parts.pop() {
-            fs::rename(part, &path).with_context(|| format!("cannot write {}", path.display()))?;
+        // Until it has its name it is litter, which goes with this directory.
+        if let Some((part, path)) = self.parts.last() {
+            fs::rename(part, path).with_context(|| format!("cannot write {}", path.display()))?;
+            self.parts.pop();
         }
         Ok(())
     }

@@ -19,6 +19,20 @@ struct Function {
     body: Vec<String>,
 }
 
+/// How long a literal at the beginning is whose quotes and brackets would be taken for code: `'{'`, `'\\''`, `r#"…"#`.
+fn character_or_raw_text(code: &str) -> Option<usize> {
+    if code.starts_with("r#\"") {
+        return Some(code.find("\"#")? + 2);
+    }
+    let inside = code.strip_prefix('\'')?;
+    let length = match inside.strip_prefix('\\') {
+        // The character behind the backslash may be a quote.
+        Some(escaped) => 2 + escaped.chars().next()?.len_utf8() + escaped[1..].find('\'')?,
+        None => 1 + inside.chars().next()?.len_utf8(),
+    };
+    code[length..].starts_with('\'').then_some(length + 1)
+}
+
 /// Identifiers and single characters; comments, texts and attributes are left out.
 fn tokens(source: &str) -> Vec<String> {
     let code: String = source
@@ -28,6 +42,10 @@ fn tokens(source: &str) -> Vec<String> {
     let code = code.split("#[cfg(test)]\nmod tests").next().unwrap();
     let (mut found, mut rest) = (Vec::new(), code);
     while let Some(first) = rest.chars().next() {
+        if let Some(length) = character_or_raw_text(rest) {
+            rest = &rest[length..];
+            continue;
+        }
         let word = |c: char| c.is_alphanumeric() || c == '_';
         let length = if word(first) {
             rest.find(|c| !word(c)).unwrap_or(rest.len())

@@ -131,10 +131,13 @@ fn shown(dir: &Path, workload: &str) -> String {
         shown += &format!("{}\n{}", file.display(), std::fs::read_to_string(&file).unwrap());
     }
     // Names of jobs and times differ from run to run.
-    let is_time = |line: &&str| {
-        !["elapsed_seconds", "\"job\"", " s (", "Z\""].iter().any(|text| line.contains(text)) && !line.ends_with(" s")
+    let is_lasting = |line: &&str| {
+        let is_time =
+            ["elapsed_seconds", "\"job\"", " s ("].iter().any(|text| line.contains(text)) || line.ends_with(" s");
+        let is_final_at = line.contains("Z\"") && !line.contains("\"now\"");
+        !is_time && !is_final_at
     };
-    shown.lines().filter(is_time).collect::<Vec<_>>().join("\n")
+    shown.lines().filter(is_lasting).collect::<Vec<_>>().join("\n")
 }
 
 /// The keys that may stand in this place, as the parser names them.

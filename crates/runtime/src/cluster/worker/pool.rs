@@ -286,22 +286,14 @@ mod tests {
 
     #[test]
     fn many_jobs_of_one_tenant_get_no_more_than_one_of_another() {
-        let pool = Pool::new(1, Gauge::default());
-        let (done, order) = mpsc::channel();
-        let (start, started) = mpsc::channel::<()>();
-        pool.of_job("greedy", &JobId::from_bytes([0; 8])).run(move || assert!(started.recv().is_err()));
-        let hand_in = |tenant: &'static str, job: u8, works: usize| {
-            for _ in 0..works {
-                let done = done.clone();
-                pool.of_job(tenant, &JobId::from_bytes([job; 8])).run(move || {
-                    let _ = done.send(tenant);
-                });
-            }
+        let mut queues = Queues { threads: 1, ..Queues::default() };
+        let mut hand_in = |tenant: &str, job: u8| {
+            (0..10).for_each(|_| queues.push(tenant, &JobId::from_bytes([job; 8]), Box::new(|| {})));
         };
-        (1..=64).for_each(|job| hand_in("greedy", job, 10));
-        hand_in("honest", 100, 10);
-        drop((start, done));
-        let order: Vec<&str> = order.iter().collect();
+        (1..=64).for_each(|job| hand_in("greedy", job));
+        hand_in("honest", 100);
+        // One thread takes all of it, one after the other.
+        let order: Vec<String> = std::iter::from_fn(|| queues.pop().map(|(tenant, _)| tenant)).collect();
         assert_eq!(order.len(), 650);
         let last = order.iter().rposition(|tenant| *tenant == "honest").expect("all are done");
         assert!(last <= 20, "every other turn is the honest tenant's: {last}");
