@@ -52,7 +52,8 @@ fn one_of_three_brokers_is_lost() {
 fn the_broker_forgets_who_takes_chunks() {
     let dir = tempfile::tempdir().expect("a directory");
     let Some(broker) = Broker::start(dir.path(), "forgetful") else { return };
-    let cluster = Cluster::on(&broker.url()).start(2, 1, "slow=40");
+    // rabbitmqctl needs seconds on a loaded machine, and the job must not be done before.
+    let cluster = Cluster::on(&broker.url()).start(2, 1, "slow=150");
     let out = cluster.out("out");
     let client = cluster.submit(coffee(), &out, &[]);
     wait_for("chunks are being worked on", || {

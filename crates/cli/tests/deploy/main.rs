@@ -152,7 +152,7 @@ fn kustomize_builds_the_base_and_the_overlay_changes_what_it_says() {
     };
     assert_eq!(names(&base), names(&files::kubernetes()));
     assert_eq!(names(&overlay), names(&base));
-    for (all, workers, url) in [(&base, 3, "http://gateway:8080"), (&overlay, 8, "https://tenaz.example.org")] {
+    for (all, workers, url) in [(&base, 3, "https://gateway:8080"), (&overlay, 8, "https://tenaz.example.org")] {
         assert!(all.iter().all(|one| one["metadata"]["namespace"] == "tenaz"));
         let deployment =
             |name: &str| all.iter().find(|one| one["kind"] == "Deployment" && one["metadata"]["name"] == name).unwrap();
