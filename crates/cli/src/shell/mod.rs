@@ -72,7 +72,7 @@ impl<'l> Command<'l> {
 /// Asks and answers until the user leaves.
 pub(crate) fn run(args: &SqlArgs, inferred: &Inferred, screen: &Screen) -> Result<()> {
     // Ctrl-C in the moment before a question runs must not end the shell.
-    let _ignored = StopSignal::ignored()?;
+    let _ignored = StopSignal::of_shell()?;
     screen.say("Questions end with ;  (.help says more, .quit leaves)");
     let mut shell = Shell { args, inferred, screen, format: args.output.format, views: Vec::new() };
     let mut editor = LineEditor::new(History::of_user(), Words::of(&inferred.workload));
