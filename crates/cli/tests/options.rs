@@ -246,6 +246,11 @@ fn every_option_of_a_subcommand_is_read_by_it() {
         .map(|w| (w[0].to_lowercase(), w[2].clone()))
         .collect();
     assert!(commands.len() >= 17, "{commands:?}");
+    // What is read of every command before it begins: `Command::message_format`.
+    let of_all = BTreeSet::from(["OutputArgs.message_format".to_owned()]);
+    let tells_how =
+        |tokens: &Vec<String>| tokens.windows(5).any(|w| w == ["args", ".", "output", ".", "message_format"]);
+    assert!(sources.iter().any(tells_how), "{of_all:?}");
     let (mut unread, mut count) = (Vec::new(), 0);
     for (command, of) in commands {
         assert!(functions.contains_key(&command), "{command} has a function");
@@ -253,7 +258,9 @@ fn every_option_of_a_subcommand_is_read_by_it() {
         let all = leaves(&of, &options);
         count += all.len();
         unread.extend(
-            all.into_iter().filter(|option| !read.contains(option)).map(|option| format!("{command}: {option}")),
+            all.into_iter()
+                .filter(|option| !read.contains(option) && !of_all.contains(option))
+                .map(|option| format!("{command}: {option}")),
         );
     }
     assert!(count > 120, "{count} options");
