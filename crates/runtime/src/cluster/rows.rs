@@ -6,7 +6,9 @@
 
 use std::io::Cursor;
 
+use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamReader;
+use datafusion::arrow::ipc::root_as_message;
 use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::arrow::record_batch::RecordBatch;
 use serde::{Deserialize, Serialize};
@@ -183,7 +185,28 @@ fn to_ipc(batch: &RecordBatch) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
+/// Arrow's reader takes the memory that a length asks for before it finds that the bytes are not there: 2 GiB for one wrong byte.
+fn check_lengths(mut rest: &[u8]) -> Result<(), Error> {
+    let cut_off = || ArrowError::IpcError("a length points beyond the end".to_owned());
+    while let Some((head, behind)) = rest.split_first_chunk::<4>() {
+        let (size, behind) = match *head {
+            [0xff, 0xff, 0xff, 0xff] => behind.split_first_chunk::<4>().ok_or_else(cut_off)?,
+            _ => (head, behind),
+        };
+        let size = u32::from_le_bytes(*size) as usize;
+        if size == 0 {
+            break;
+        }
+        let (message, behind) = behind.split_at_checked(size).ok_or_else(cut_off)?;
+        let message = root_as_message(message).map_err(|error| ArrowError::IpcError(error.to_string()))?;
+        let body = usize::try_from(message.bodyLength()).map_err(|_| cut_off())?;
+        rest = behind.get(body..).ok_or_else(cut_off)?;
+    }
+    Ok(())
+}
+
 fn from_ipc(bytes: &[u8]) -> Result<Vec<RecordBatch>, Error> {
+    check_lengths(bytes)?;
     let reader = StreamReader::try_new(Cursor::new(bytes), None)?;
     Ok(reader.collect::<Result<Vec<_>, _>>()?)
 }
