@@ -5,6 +5,7 @@
 //! behind its rows in the same way, with the names of table and file once in each message.
 
 use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamReader;
@@ -207,6 +208,12 @@ fn check_lengths(mut rest: &[u8]) -> Result<(), Error> {
 
 fn from_ipc(bytes: &[u8]) -> Result<Vec<RecordBatch>, Error> {
     check_lengths(bytes)?;
+    // Arrow's reader trusts the offsets of buffers within a body, and panics where one leads beyond its end.
+    let read = catch_unwind(AssertUnwindSafe(|| read_ipc(bytes)));
+    read.unwrap_or_else(|_| Err(ArrowError::IpcError("a buffer lies beyond the end".to_owned()).into()))
+}
+
+fn read_ipc(bytes: &[u8]) -> Result<Vec<RecordBatch>, Error> {
     let reader = StreamReader::try_new(Cursor::new(bytes), None)?;
     Ok(reader.collect::<Result<Vec<_>, _>>()?)
 }
